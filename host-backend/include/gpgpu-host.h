@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * gpgpu-host.h - libgpgpu-host, the engine: sessions that speak the wire protocol, on one device.
+ *
+ * How it works: an engine owns one device (what runs code), one scheduler and one connection to the
+ * compiler. A session is one guest device: its objects, limits and counters. Request bytes go in
+ * through gpgpu_session_submit(); the completion callback brings response bytes and the shared ranges
+ * that were written. The worker's ring is one transport, tests and fuzzers are another.
+ *
+ * Invariants: a request is copied before it is parsed; the callback is called exactly once for every
+ * submit, from submit itself or from an engine thread, never with an engine lock held; after
+ * gpgpu_session_quiesce() returns nothing of the guest's is written and no callback comes until
+ * gpgpu_session_resume(); after gpgpu_session_reset() and _free() every callback has been called.
+ *
+ * Ownership: the caller owns the shared memory mapping and keeps it until gpgpu_session_free(). All
+ * functions may be called from any thread unless stated.
+ */
+#ifndef GPGPU_HOST_H
+#define GPGPU_HOST_H
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct gpgpu_engine;
+struct gpgpu_session;
+
+struct gpgpu_engine_options {
+	const char *device;		/* "cpu" */
+	uint32_t threads;		/* CPU device: worker threads; 0: one per host CPU */
+	const char *jit_program;	/* path of gpgpu-jit, or NULL with jit_fd */
+	int jit_fd;			/* connected socket to a gpgpu-jit, or -1 */
+	uint32_t slice_us;		/* planned slice; 0: 2,000 */
+};
+
+/* gpgpu_engine_new() - Return: NULL with @error set on failure. */
+struct gpgpu_engine *gpgpu_engine_new(const struct gpgpu_engine_options *options, GError **error);
+void gpgpu_engine_free(struct gpgpu_engine *engine);	/* all sessions must be gone */
+const char *gpgpu_engine_device_name(const struct gpgpu_engine *engine);
+uint32_t gpgpu_engine_threads(const struct gpgpu_engine *engine);
+
+struct gpgpu_quota {
+	uint32_t weight;		/* 1..10,000; default 100 */
+	uint32_t cap;			/* 1..10,000 of the device's time in 1/10,000; 10,000: no cap */
+	uint64_t memory_limit;		/* bytes of maps, device buffers and programs */
+};
+
+struct gpgpu_limits {			/* 0: the engine's default; larger than its maximum: the maximum */
+	uint32_t max_contexts, max_buffers, max_maps, max_programs, max_jobs;
+	uint32_t max_insns, max_batch, max_stride;
+	uint64_t max_buffer, max_map;
+	uint64_t fuel;
+};
+
+/* Called on an engine thread. @event: struct virtio_gpgpu_event's type, reason and value. */
+typedef void gpgpu_event_fn(void *opaque, uint32_t type, uint32_t reason, uint64_t value);
+
+struct gpgpu_session_options {
+	const char *name;		/* for logs; copied */
+	void *shm;			/* the device's shared memory, mapped; NULL with shm_size 0 */
+	uint64_t shm_size;
+	uint64_t features;		/* virtio_gpgpu feature bits that were negotiated, as 1 << bit */
+	uint32_t generation;
+	struct gpgpu_quota quota;
+	struct gpgpu_limits limits;
+	gpgpu_event_fn *event;		/* may be NULL */
+	void *event_opaque;
+};
+
+struct gpgpu_session *gpgpu_session_new(struct gpgpu_engine *engine, const struct gpgpu_session_options *options,
+					GError **error);
+void gpgpu_session_free(struct gpgpu_session *session);
+
+struct gpgpu_range {			/* bytes of the shared memory */
+	uint64_t offset, size;
+};
+
+/*
+ * @response: valid during the call; @length bytes, at most the capacity given; 0 if not even a
+ * response header fitted.
+ * @ranges: shared memory that the request wrote, to be marked dirty.
+ */
+typedef void gpgpu_complete_fn(void *opaque, const void *response, size_t length,
+			       const struct gpgpu_range *ranges, size_t num_ranges);
+
+enum gpgpu_queue_kind { GPGPU_QUEUE_CONTROL, GPGPU_QUEUE_COMPUTE, GPGPU_QUEUE_PACKET };
+
+/*
+ * gpgpu_session_submit() - hand in one request.
+ * @request, @length: untrusted bytes, copied before return.
+ * @capacity: bytes the response may have.
+ */
+void gpgpu_session_submit(struct gpgpu_session *session, enum gpgpu_queue_kind queue, const void *request,
+			  size_t length, size_t capacity, gpgpu_complete_fn *complete, void *opaque);
+
+/* gpgpu_session_quiesce() - stop at the end of the running slices. Blocks for at most a slice. */
+void gpgpu_session_quiesce(struct gpgpu_session *session);
+void gpgpu_session_resume(struct gpgpu_session *session);
+
+/* gpgpu_session_reset() - cancel every job (answered CANCELLED, reason RESET) and destroy every object. */
+void gpgpu_session_reset(struct gpgpu_session *session, uint64_t features, uint32_t generation);
+
+void gpgpu_session_set_quota(struct gpgpu_session *session, const struct gpgpu_quota *quota);
+
+struct gpgpu_stats {			/* since the session was made; survive a reset */
+	uint64_t device_ns, waited_ns, throttled_ns;
+	uint64_t jobs, packets, bytes, verdicts[5], faults;
+	uint64_t memory, memory_max;
+	uint64_t compiles, compile_ns, rejected;
+	struct gpgpu_quota quota;
+};
+
+void gpgpu_session_stats(struct gpgpu_session *session, struct gpgpu_stats *stats);
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * jit.h - the compiler as the engine sees it: a process reached over a socket.
+ *
+ * gpgpu-jit is a zygote: it loads LLVM once, then forks for each request; the child closes what it does
+ * not need, enters its sandbox (seccomp, RLIMIT_AS, RLIMIT_CPU, wall-clock alarm), validates once more, compiles and
+ * answers with a sealed memory file that holds a flat, relocation-free, position-independent image.
+ * LLVM never loads in the worker. A compiler that dies costs one program a refusal with
+ * VIRTIO_GPGPU_R_COMPILER or R_COMPILE_LIMIT.
+ *
+ * Threads: gp_jit_compile() may be called from several threads at once and blocks for one compile;
+ * the engine calls it from a compile thread, never from the thread that serves the ring.
+ */
+#ifndef GPGPU_JIT_H
+#define GPGPU_JIT_H
+
+#include <glib.h>
+#include "bpf/prog.h"
+
+struct gp_jit;
+
+struct gp_jit_options {
+	const char *program;	/* path of gpgpu-jit to spawn, or NULL with @fd */
+	int fd;			/* connected SOCK_SEQPACKET to a gpgpu-jit, or -1; ownership passes */
+	uint32_t cpu_seconds;	/* per compile; 0: 2 */
+	uint64_t memory;	/* bytes of address space per compile; 0: 1 GiB */
+};
+
+/* gp_jit_new() - connect to or spawn the compiler. Return: NULL and @error set on failure. */
+struct gp_jit *gp_jit_new(const struct gp_jit_options *options, GError **error);
+void gp_jit_free(struct gp_jit *jit);
+
+struct gp_image {
+	void *code;		/* mapped read-execute */
+	size_t map_bytes;
+	uint32_t code_bytes;
+	uint32_t entry;		/* byte offset of gp_xdp_entry or gp_grid_entry in @code */
+	uint64_t compile_ns;	/* wall time of the compile */
+	uint64_t cpu_ns;	/* CPU time it took; metered per VM */
+	int refs;
+};
+
+/*
+ * gp_jit_compile() - compile a validated program for the CPU.
+ * @verdict: out: OK, or REJECTED / LIMIT with reason, instruction and message.
+ *
+ * Return: an image to be freed with gp_image_unref(), or NULL.
+ */
+struct gp_image *gp_jit_compile(struct gp_jit *jit, const struct gp_prog *prog, struct gp_verdict *verdict);
+struct gp_image *gp_image_ref(struct gp_image *image);
+void gp_image_unref(struct gp_image *image);
+
+/* gp_jit_pid() - the zygote's process id, or -1 when reached by descriptor. For tests. */
+int gp_jit_pid(const struct gp_jit *jit);
+
+#endif

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * gpgpu_bpf.h - what BPF programs for the virtio GPGPU device include.
+ *
+ * XDP programs need nothing from here: they use <linux/bpf.h> and <bpf/bpf_helpers.h> as ever. Compute
+ * kernels get work-item ids and floating point. A kernel is a function in a section "gpgpu" (or
+ * "gpgpu/name") that takes one pointer to a structure of its arguments, one 8-byte slot each: pointers are
+ * buffers, everything else is a value:
+ *
+ *	struct saxpy_args {
+ *		const __u32 *x;		// floats, as bit patterns
+ *		__u32 *y;
+ *		__u64 a;		// in a slot of 8 bytes, low half used
+ *	};
+ *
+ *	SEC("gpgpu/saxpy") int saxpy(struct saxpy_args *arg)
+ *	{
+ *		__u64 i = gp_global_id(0);
+ *
+ *		arg->y[i] = gp_fma32(arg->a, arg->x[i], arg->y[i]);
+ *		return 0;
+ *	}
+ *
+ * BPF has no floating point, so floats travel as bit patterns (__u32 for f32, __u64 for f64) and
+ * arithmetic on them is a helper call that the host's compiler turns into one machine instruction.
+ * Rules, the same on every device: IEEE 754 round to nearest even; nothing is contracted (gp_fma32 is the
+ * only fused operation); denormals are kept; a NaN result is some quiet NaN; min and max return the other
+ * operand when one is NaN; conversions to integers truncate and saturate, NaN becomes 0.
+ */
+#ifndef GPGPU_BPF_H
+#define GPGPU_BPF_H
+
+#include <linux/types.h>
+
+/*
+ * X(name, number): helper numbers of PROG_GPGPU, beside the kernel's own.  Arguments and results are
+ * 64-bit registers; f32 is the low half, the high half of a result is zero.
+ */
+#define GPGPU_HELPERS(X)				\
+	/* work-item ids; argument: dimension 0..2 */	\
+	X(global_id,	0x7001)				\
+	X(global_size,	0x7002)				\
+	X(local_id,	0x7003)				\
+	X(local_size,	0x7004)				\
+	X(group_id,	0x7005)				\
+	X(num_groups,	0x7006)				\
+	/* f32 */					\
+	X(fadd32,	0x7010)				\
+	X(fsub32,	0x7011)				\
+	X(fmul32,	0x7012)				\
+	X(fdiv32,	0x7013)				\
+	X(fma32,	0x7014)				\
+	X(sqrt32,	0x7015)				\
+	X(fmin32,	0x7016)				\
+	X(fmax32,	0x7017)				\
+	X(flt32,	0x7018)	/* a < b: 1 or 0 */	\
+	X(fle32,	0x7019)				\
+	X(feq32,	0x701a)				\
+	X(fabs32,	0x701b)				\
+	X(floor32,	0x701c)				\
+	X(ceil32,	0x701d)				\
+	X(trunc32,	0x701e)				\
+	X(rint32,	0x701f)				\
+	/* f64 */					\
+	X(fadd64,	0x7030)				\
+	X(fsub64,	0x7031)				\
+	X(fmul64,	0x7032)				\
+	X(fdiv64,	0x7033)				\
+	X(fma64,	0x7034)				\
+	X(sqrt64,	0x7035)				\
+	X(fmin64,	0x7036)				\
+	X(fmax64,	0x7037)				\
+	X(flt64,	0x7038)				\
+	X(fle64,	0x7039)				\
+	X(feq64,	0x703a)				\
+	X(fabs64,	0x703b)				\
+	X(floor64,	0x703c)				\
+	X(ceil64,	0x703d)				\
+	X(trunc64,	0x703e)				\
+	X(rint64,	0x703f)				\
+	/* conversions; s: signed 64-bit, u: unsigned 64-bit */	\
+	X(f32_from_s,	0x7050)				\
+	X(f32_from_u,	0x7051)				\
+	X(f64_from_s,	0x7052)				\
+	X(f64_from_u,	0x7053)				\
+	X(s_from_f32,	0x7054)				\
+	X(u_from_f32,	0x7055)				\
+	X(s_from_f64,	0x7056)				\
+	X(u_from_f64,	0x7057)				\
+	X(f64_from_f32,	0x7058)				\
+	X(f32_from_f64,	0x7059)
+
+#define GPGPU_HELPER_FIRST	0x7001
+#define GPGPU_HELPER_LAST	0x7059
+
+#define GPGPU_HELPER_ENUM(name, number) GPGPU_HELPER_##name = number,
+enum gpgpu_helper { GPGPU_HELPERS(GPGPU_HELPER_ENUM) };
+
+#ifdef __bpf__
+
+#define GP_ID(name) \
+	static __u64 (*const gp_##name)(__u64 dimension) = (void *)GPGPU_HELPER_##name
+#define GP_OP1(name, type) \
+	static type (*const gp_##name)(type a) = (void *)GPGPU_HELPER_##name
+#define GP_OP2(name, result, type) \
+	static result (*const gp_##name)(type a, type b) = (void *)GPGPU_HELPER_##name
+#define GP_OP3(name, type) \
+	static type (*const gp_##name)(type a, type b, type c) = (void *)GPGPU_HELPER_##name
+#define GP_CVT(name, result, type) \
+	static result (*const gp_##name)(type a) = (void *)GPGPU_HELPER_##name
+
+GP_ID(global_id);
+GP_ID(global_size);
+GP_ID(local_id);
+GP_ID(local_size);
+GP_ID(group_id);
+GP_ID(num_groups);
+
+#define GP_FLOAT(bits)					\
+	GP_OP2(fadd##bits, __u##bits, __u##bits);	\
+	GP_OP2(fsub##bits, __u##bits, __u##bits);	\
+	GP_OP2(fmul##bits, __u##bits, __u##bits);	\
+	GP_OP2(fdiv##bits, __u##bits, __u##bits);	\
+	GP_OP3(fma##bits, __u##bits);			\
+	GP_OP1(sqrt##bits, __u##bits);			\
+	GP_OP2(fmin##bits, __u##bits, __u##bits);	\
+	GP_OP2(fmax##bits, __u##bits, __u##bits);	\
+	GP_OP2(flt##bits, __u64, __u##bits);		\
+	GP_OP2(fle##bits, __u64, __u##bits);		\
+	GP_OP2(feq##bits, __u64, __u##bits);		\
+	GP_OP1(fabs##bits, __u##bits);			\
+	GP_OP1(floor##bits, __u##bits);			\
+	GP_OP1(ceil##bits, __u##bits);			\
+	GP_OP1(trunc##bits, __u##bits);			\
+	GP_OP1(rint##bits, __u##bits)
+
+GP_FLOAT(32);
+GP_FLOAT(64);
+
+GP_CVT(f32_from_s, __u32, __s64);
+GP_CVT(f32_from_u, __u32, __u64);
+GP_CVT(f64_from_s, __u64, __s64);
+GP_CVT(f64_from_u, __u64, __u64);
+GP_CVT(s_from_f32, __s64, __u32);
+GP_CVT(u_from_f32, __u64, __u32);
+GP_CVT(s_from_f64, __s64, __u64);
+GP_CVT(u_from_f64, __u64, __u64);
+GP_CVT(f64_from_f32, __u64, __u32);
+GP_CVT(f32_from_f64, __u32, __u64);
+
+/* Bit pattern of a floating-point constant; compiles to an immediate. */
+#define GP_F32(c) (((union { float f; __u32 u; }){ .f = (c) }).u)
+#define GP_F64(c) (((union { double f; __u64 u; }){ .f = (c) }).u)
+
+#endif /* __bpf__ */
+#endif
