@@ -10,7 +10,7 @@
 #ifndef VIRTIO_GPGPU_DRM_H
 #define VIRTIO_GPGPU_DRM_H
 
-#include <drm/drm.h>
+#include "drm.h"
 
 #if defined(__cplusplus)
 extern "C" {
