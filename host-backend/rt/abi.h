@@ -47,9 +47,8 @@ struct gp_region {
 };
 
 /*
- * One map, by storage. Values lie alone in their region, so that no program reaches keys or links.
- * Layouts are in rt/maps.c. All memory is one zeroed allocation of gp_map_bytes() split by
- * gp_map_layout().
+ * One map, by storage. Values lie alone in their region, so that no program reaches keys or links: the
+ * engine allocates them apart from the rest, both zeroed, and gp_map_layout() (rt/maps.h) splits the rest.
  */
 struct gp_map {
 	uint32_t type;		/* VIRTIO_GPGPU_MAP_* */
@@ -57,15 +56,15 @@ struct gp_map {
 	uint32_t value_size;
 	uint32_t max_entries;
 	uint32_t stride;	/* bytes between two values: value_size rounded up to 8 */
-	uint32_t num_cpus;	/* copies of a per-CPU array, else 1 */
+	uint32_t num_cpus;	/* copies of a per-CPU array (CPU 0's first, on cache lines of its own), else 1 */
 	uint32_t frozen;	/* programs may not write */
 	uint32_t seed;		/* of the hash; random, per map */
 	uint8_t *values;
 	uint64_t values_size;	/* bytes */
-	uint8_t *keys;
-	uint32_t *links;	/* hash: next element; LPM: children */
-	uint32_t *buckets;	/* hash: heads and sequence locks */
-	uint64_t *state;	/* counters and locks, on a cache line of their own */
+	uint8_t *keys;		/* hash: elements; LPM: nodes */
+	uint32_t *links;	/* LPM: list of free values */
+	uint32_t *buckets;	/* hash: heads and lock words */
+	uint64_t *state;	/* counters and locks, on two cache lines of their own */
 	uint32_t num_buckets;	/* power of two */
 	uint32_t reserved;
 };
@@ -81,13 +80,25 @@ struct gp_env {
 	const volatile uint32_t *stop;	/* nonzero: return early, at the end of a lane */
 	uint32_t num_maps;
 	uint32_t num_args;
+	const struct gp_clock *clock;	/* of ktime_get_ns, set for this job; NULL: it returns 0 */
+};
+
+/*
+ * Monotonic time without a system call: time stamp counter @tsc was @ns, and one tick is mult / 2^32
+ * nanoseconds. The engine sets it with gp_clock_read() (rt/clock.h) when a job starts.
+ */
+struct gp_clock {
+	uint64_t tsc;
+	uint64_t ns;
+	uint64_t mult;
 };
 
 /* Per device thread. */
 struct gp_thread {
 	uint32_t cpu;			/* smp_processor_id, copy of per-CPU maps */
 	uint32_t reserved;
-	uint64_t random;		/* state of get_prandom_u32 */
+	uint64_t random;		/* state of get_prandom_u32; seeded by the engine */
+	uint64_t ktime;			/* last ktime_get_ns, so that it never goes back on one thread */
 };
 
 struct gp_packet_in {			/* as struct virtio_gpgpu_packet_desc, host endian */

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * clock.c - relates the time stamp counter to CLOCK_MONOTONIC.
+ *
+ * Programs cannot call the system, so ktime_get_ns extrapolates from the pair that was taken when their job
+ * began. The rate is measured from the process's first pair to the newest, so its error shrinks as the process
+ * runs; within one job it is far below a microsecond.
+ */
+#include <pthread.h>
+#include <time.h>
+#include "clock.h"
+
+#define GP_CALIBRATE_NS 2000000
+
+static pthread_mutex_t gp_clock_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct gp_clock gp_clock_first;
+
+static uint64_t gp_clock_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static void gp_clock_pair(struct gp_clock *clock)
+{
+#if defined(__x86_64__)
+	clock->tsc = __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(clock->tsc));
+#else
+	clock->tsc = 0;
+#endif
+	clock->ns = gp_clock_ns();
+}
+
+void gp_clock_read(struct gp_clock *clock)
+{
+	__extension__ typedef unsigned __int128 gp_u128;
+	uint64_t ticks;
+
+	pthread_mutex_lock(&gp_clock_lock);
+	if (!gp_clock_first.ns)
+		gp_clock_pair(&gp_clock_first);
+	do {
+		gp_clock_pair(clock);
+	} while (clock->ns - gp_clock_first.ns < GP_CALIBRATE_NS);
+	ticks = clock->tsc - gp_clock_first.tsc;
+	clock->mult = ticks ? (uint64_t)(((gp_u128)(clock->ns - gp_clock_first.ns) << 32) / ticks) : 0;
+	pthread_mutex_unlock(&gp_clock_lock);
+}

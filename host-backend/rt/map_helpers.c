@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * map_helpers.c - bpf_map_lookup_elem, _update_elem and _delete_elem as programs call them.
+ *
+ * After inlining, the map's constants have picked the case and only that one is left. Look-ups in arrays and in hash
+ * maps with short keys inline whole; everything else is a call that does not take the lane, so that
+ * the lane stays in registers. Walking a chain costs fuel, so that no program can make long chains
+ * and then look at them for free.
+ */
+#include "virtio_gpgpu.h"
+#include "map_array.h"
+#include "map_hash.h"
+#include "map_lpm.h"
+#include "rt.h"
+
+/* Elements passed over on a walk for one unit of fuel. */
+#define GP_STEPS_PER_FUEL 4
+
+GP_ALWAYS void gp_charge(struct gp_lane *lane, uint32_t steps)
+{
+	uint64_t cost = steps / GP_STEPS_PER_FUEL;
+
+	lane->fuel -= cost < lane->fuel ? cost : lane->fuel;
+}
+
+GP_ALWAYS uint64_t gp_offset(uint32_t at, uint32_t value_size)
+{
+	return at ? (uint64_t)(at - 1) * gp_stride(value_size) + 1 : 0;
+}
+
+GP_ALWAYS uint32_t gp_lookup_hash(struct gp_lane *lane, const struct gp_map *map, const uint8_t *key,
+				  uint32_t key_size, uint32_t max_entries, uint32_t num_buckets)
+{
+	uint64_t words[GP_HASH_INLINE / 8], found;
+	uint32_t steps = 0, at, i;
+
+	if (key_size > GP_HASH_INLINE) {
+		found = gp_hash_find_any(map, key);
+		gp_charge(lane, found >> 32);
+		return (uint32_t)found;
+	}
+	for (i = 0; i < gp_words(key_size); i++)
+		words[i] = gp_get_word(key, key_size, i);
+	at = gp_hash_find(map, words, key_size, max_entries, num_buckets, &steps);
+	gp_charge(lane, steps);
+	return at;
+}
+
+GP_ALWAYS uint32_t gp_lookup_lpm(const struct gp_map *map, const uint8_t *key, uint32_t key_size)
+{
+	uint32_t prefix = (uint32_t)gp_get_word(key, 4, 0);
+
+	if (key_size == 4 + 4)
+		return gp_lpm_find_4(map, prefix, gp_lpm_word(key + 4, 4, 0));
+	if (key_size == 4 + 16)
+		return gp_lpm_find_16(map, prefix, gp_lpm_word(key + 4, 16, 0), gp_lpm_word(key + 4, 16, 1));
+	return gp_lpm_find_any(map, key);
+}
+
+GP_RT uint64_t gp_helper_map_lookup(struct gp_lane *lane, struct gp_map *map, const uint8_t *key,
+				    uint32_t type, uint32_t key_size, uint32_t value_size,
+				    uint32_t max_entries, uint32_t num_cpus, uint32_t num_buckets)
+{
+	switch (type) {
+	case VIRTIO_GPGPU_MAP_ARRAY:
+		return gp_array_find(gp_array_index(key), value_size, max_entries);
+	case VIRTIO_GPGPU_MAP_PERCPU_ARRAY:
+		return gp_percpu_find(gp_array_index(key), lane->thread->cpu, value_size, max_entries,
+				      num_cpus);
+	case VIRTIO_GPGPU_MAP_HASH:
+		return gp_offset(gp_lookup_hash(lane, map, key, key_size, max_entries, num_buckets),
+				 value_size);
+	case VIRTIO_GPGPU_MAP_LPM_TRIE:
+		return gp_offset(gp_lookup_lpm(map, key, key_size), value_size);
+	default:
+		return 0;
+	}
+}
+
+GP_ALWAYS int64_t gp_store_value(struct gp_map *map, uint64_t at, const uint8_t *value, uint32_t value_size)
+{
+	if (!at)
+		return -E2BIG;
+	gp_copy_in(map->values + at - 1, value, value_size);
+	return 0;
+}
+
+GP_RT int64_t gp_helper_map_update(struct gp_lane *lane, struct gp_map *map, const uint8_t *key,
+				   const uint8_t *value, uint64_t flags, uint32_t type, uint32_t key_size,
+				   uint32_t value_size, uint32_t max_entries, uint32_t num_cpus,
+				   uint32_t num_buckets)
+{
+	uint32_t index, steps = 0;
+	int64_t err;
+
+	if (map->frozen)
+		return -EPERM;
+	switch (type) {
+	case VIRTIO_GPGPU_MAP_ARRAY:
+	case VIRTIO_GPGPU_MAP_PERCPU_ARRAY:
+		index = gp_array_index(key);
+		err = gp_array_may_update(index, flags, max_entries);
+		if (err)
+			return err;
+		if (type == VIRTIO_GPGPU_MAP_ARRAY)
+			return gp_store_value(map, gp_array_find(index, value_size, max_entries), value,
+					      value_size);
+		return gp_store_value(map, gp_percpu_find(index, lane->thread->cpu, value_size, max_entries,
+							  num_cpus), value, value_size);
+	case VIRTIO_GPGPU_MAP_HASH:
+		err = gp_hash_update(map, key, value, flags, &steps);
+		gp_charge(lane, steps);
+		return err;
+	case VIRTIO_GPGPU_MAP_LPM_TRIE:
+		return gp_lpm_update(map, key, value, flags);
+	default:
+		return -EINVAL;
+	}
+}
+
+GP_RT int64_t gp_helper_map_delete(struct gp_lane *lane, struct gp_map *map, const uint8_t *key,
+				   uint32_t type, uint32_t key_size, uint32_t value_size,
+				   uint32_t max_entries, uint32_t num_cpus, uint32_t num_buckets)
+{
+	uint32_t steps = 0;
+	int64_t err;
+
+	if (map->frozen)
+		return -EPERM;
+	switch (type) {
+	case VIRTIO_GPGPU_MAP_HASH:
+		err = gp_hash_delete(map, key, &steps);
+		gp_charge(lane, steps);
+		return err;
+	case VIRTIO_GPGPU_MAP_LPM_TRIE:
+		return gp_lpm_delete(map, key);
+	default:
+		return -EINVAL;
+	}
+}
+
+/* Constants of the map itself, where the program chooses the map at run time. */
+#define GP_MAP_OWN(map)									\
+	(map)->type, (map)->key_size, (map)->value_size, (map)->max_entries, (map)->num_cpus,	\
+	(map)->num_buckets
+
+GP_RT uint64_t gp_helper_map_lookup_any(struct gp_lane *lane, struct gp_map *map, const uint8_t *key)
+{
+	uint64_t found;
+
+	if (map->type == VIRTIO_GPGPU_MAP_HASH) {
+		found = gp_hash_find_any(map, key);
+		gp_charge(lane, found >> 32);
+		return gp_offset((uint32_t)found, map->value_size);
+	}
+	if (map->type == VIRTIO_GPGPU_MAP_LPM_TRIE)
+		return gp_offset(gp_lpm_find_any(map, key), map->value_size);
+	return gp_helper_map_lookup(lane, map, key, GP_MAP_OWN(map));
+}
+
+GP_RT int64_t gp_helper_map_update_any(struct gp_lane *lane, struct gp_map *map, const uint8_t *key,
+				       const uint8_t *value, uint64_t flags)
+{
+	return gp_helper_map_update(lane, map, key, value, flags, GP_MAP_OWN(map));
+}
+
+GP_RT int64_t gp_helper_map_delete_any(struct gp_lane *lane, struct gp_map *map, const uint8_t *key)
+{
+	return gp_helper_map_delete(lane, map, key, GP_MAP_OWN(map));
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * mem.h - the few ways in which this library touches memory that others change meanwhile.
+ *
+ * Map memory is read and written by many threads at once, so it is accessed as relaxed atomic words: on the
+ * machine these are plain moves. What a program's key or value points at (its stack, a packet in memory that
+ * the guest writes, another map) is read once, word by word, and made opaque, so that no compiler
+ * can read it a second time after a check.
+ */
+#ifndef GPGPU_RT_MEM_H
+#define GPGPU_RT_MEM_H
+
+#include <stdint.h>
+#include <stdbool.h>
+#include <string.h>
+
+#define GP_ALWAYS static inline __attribute__((always_inline))
+#define gp_likely(x) __builtin_expect(!!(x), 1)
+#define gp_unlikely(x) __builtin_expect(!!(x), 0)
+
+/* A value that the compiler knows nothing about, and cannot get again from where it came from. */
+GP_ALWAYS uint64_t gp_opaque(uint64_t x)
+{
+	__asm__("" : "+r"(x));
+	return x;
+}
+
+GP_ALWAYS uint32_t gp_load32(const uint32_t *p)
+{
+	return __atomic_load_n(p, __ATOMIC_RELAXED);
+}
+
+GP_ALWAYS uint64_t gp_load64(const uint64_t *p)
+{
+	return __atomic_load_n(p, __ATOMIC_RELAXED);
+}
+
+GP_ALWAYS uint32_t gp_load32_acquire(const uint32_t *p)
+{
+	return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+}
+
+GP_ALWAYS void gp_store32(uint32_t *p, uint32_t v)
+{
+	__atomic_store_n(p, v, __ATOMIC_RELAXED);
+}
+
+GP_ALWAYS void gp_store64(uint64_t *p, uint64_t v)
+{
+	__atomic_store_n(p, v, __ATOMIC_RELAXED);
+}
+
+GP_ALWAYS void gp_store32_release(uint32_t *p, uint32_t v)
+{
+	__atomic_store_n(p, v, __ATOMIC_RELEASE);
+}
+
+GP_ALWAYS void gp_pause(void)
+{
+#if defined(__x86_64__)
+	__builtin_ia32_pause();
+#endif
+}
+
+/* Bytes, rounded up to whole words. */
+GP_ALWAYS uint32_t gp_words(uint32_t bytes)
+{
+	return (bytes + 7) / 8;
+}
+
+/* gp_get_word() - word @i of @size bytes at any address, zeros behind the end. Read once. */
+GP_ALWAYS uint64_t gp_get_word(const uint8_t *from, uint32_t size, uint32_t i)
+{
+	uint32_t left = size - i * 8;
+	uint64_t v = 0;
+
+	from += (uint64_t)i * 8;
+	if (left >= 8) {
+		memcpy(&v, from, 8);
+	} else {
+		/* 4, 2, 1: so that a constant size becomes at most three loads. */
+		uint32_t at = 0, v4 = 0;
+		uint16_t v2 = 0;
+
+		if (left & 4) {
+			memcpy(&v4, from, 4);
+			v = v4;
+			at = 4;
+		}
+		if (left & 2) {
+			memcpy(&v2, from + at, 2);
+			v |= (uint64_t)v2 << (at * 8);
+			at += 2;
+		}
+		if (left & 1)
+			v |= (uint64_t)from[at] << (at * 8);
+	}
+	return gp_opaque(v);
+}
+
+/* gp_copy_in() - @size bytes at any address to words of map memory; zeros to the end of the last word. */
+GP_ALWAYS void gp_copy_in(uint8_t *to, const uint8_t *from, uint32_t size)
+{
+	uint64_t *word = (uint64_t *)(void *)to;
+	uint32_t i, n = gp_words(size);
+
+	for (i = 0; i < n; i++)
+		gp_store64(word + i, gp_get_word(from, size, i));
+}
+
+/* gp_copy_out() - @size bytes of map memory to ordinary memory. */
+GP_ALWAYS void gp_copy_out(uint8_t *to, const uint8_t *from, uint32_t size)
+{
+	const uint64_t *word = (const uint64_t *)(const void *)from;
+	uint32_t i, n = gp_words(size);
+
+	for (i = 0; i < n; i++) {
+		uint64_t v = gp_load64(word + i);
+		uint32_t left = size - i * 8;
+
+		memcpy(to + (uint64_t)i * 8, &v, left < 8 ? left : 8);
+	}
+}
+
+/*
+ * A lock word: bit 0 is the lock, the rest counts what readers must notice (an element that left its
+ * place). Readers never wait for it. Taking it gives up after a bound, since its holder's thread may not be
+ * running: some tens of milliseconds, many times what a host's scheduler takes a thread away for.
+ */
+#define GP_LOCK_SPINS (1u << 20)
+
+GP_ALWAYS bool gp_lock(uint32_t *lock)
+{
+	uint32_t spins, old;
+
+	for (spins = 0; spins < GP_LOCK_SPINS; spins++) {
+		old = gp_load32(lock);
+		if (!(old & 1) && __atomic_compare_exchange_n(lock, &old, old | 1, true, __ATOMIC_ACQUIRE,
+							      __ATOMIC_RELAXED))
+			return true;
+		gp_pause();
+	}
+	return false;
+}
+
+/* gp_lock_bump() - readers that began before this read again. The lock stays taken. */
+GP_ALWAYS void gp_lock_bump(uint32_t *lock)
+{
+	gp_store32_release(lock, gp_load32(lock) + 2);
+	/* Before whatever the freed element is written with next. */
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+}
+
+GP_ALWAYS void gp_unlock(uint32_t *lock)
+{
+	gp_store32_release(lock, gp_load32(lock) & ~1u);
+}
+
+GP_ALWAYS uint32_t gp_read_begin(const uint32_t *lock)
+{
+	return gp_load32_acquire(lock) | 1;
+}
+
+GP_ALWAYS bool gp_read_valid(const uint32_t *lock, uint32_t begin)
+{
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return (gp_load32(lock) | 1) == begin;
+}
+
+/* How often a look-up starts over because elements left under its feet; then it takes what it saw last. */
+#define GP_READ_TRIES 16
+
+#endif
