@@ -132,7 +132,7 @@ int64_t gp_helper_map_delete_any(struct gp_lane *lane, struct gp_map *map, const
 
 /* ------------------------------------------------------------------ helpers */
 
-uint64_t gp_helper_ktime(struct gp_lane *lane);		/* nanoseconds, monotonic; see lane.c */
+uint64_t gp_helper_ktime(struct gp_lane *lane);		/* nanoseconds, monotonic */
 uint64_t gp_helper_prandom(struct gp_lane *lane);	/* 32 bits */
 uint64_t gp_helper_cpu(struct gp_lane *lane);
 uint64_t gp_helper_redirect(struct gp_lane *lane, uint64_t ifindex, uint64_t flags);

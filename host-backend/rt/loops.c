@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * loops.c - the loops around a program: an image's entry points.
+ *
+ * The program inlines into gp_entry_xdp() or gp_entry_grid(), the lane is taken apart into registers, and
+ * what is left is one loop without calls. The next packets' first lines are fetched ahead, since a batch is
+ * larger than the caches that hold one packet.
+ *
+ * Every lane starts with its own fuel and no fault; a fault ends that lane only. A stop asked for by
+ * the engine is seen between lanes. Natively this is for tests, which bring a gp_prog() of their own.
+ */
+#include <linux/bpf.h>
+#include "mem.h"
+#include "rt.h"
+
+#define GP_PREFETCH_AHEAD 4	/* packets */
+#define GP_STOP_EVERY 64	/* work items between two looks at *env->stop; power of two */
+
+GP_ALWAYS bool gp_stopped(const struct gp_env *env)
+{
+	return __atomic_load_n(env->stop, __ATOMIC_RELAXED) != 0;
+}
+
+GP_ALWAYS void gp_note_fault(struct gp_faults *faults, const struct gp_lane *lane, uint64_t item)
+{
+	if (!faults->count++) {
+		faults->first = item;
+		faults->reason = lane->fault;
+		faults->insn = lane->fault_insn;
+	}
+}
+
+GP_ALWAYS void gp_fetch_ahead(const struct gp_env *env, const struct gp_packet_in *in, uint64_t packet)
+{
+	const uint8_t *data = env->slots + packet * env->stride + in[packet].data_off;
+
+	__builtin_prefetch(data, 1, 3);
+}
+
+GP_ALWAYS void gp_end_packet(struct gp_lane *lane, struct gp_packet_out *out, int64_t ret)
+{
+	uint32_t verdict = (uint32_t)ret;
+
+	if (gp_unlikely(lane->fault || verdict > XDP_REDIRECT))
+		verdict = XDP_ABORTED;
+	out->verdict = verdict;
+	out->egress_port = verdict == XDP_REDIRECT ? lane->egress_port : 0;
+	out->data_off = lane->data_off;
+	out->data_len = lane->data_end - lane->data_off;
+	out->meta_len = (uint16_t)(lane->data_off - lane->meta_off);
+	out->fault = (uint16_t)lane->fault;
+	out->fault_insn = lane->fault_insn;
+}
+
+uint64_t gp_entry_xdp(const struct gp_env *env, struct gp_thread *thread, const struct gp_packet_in *in,
+		      struct gp_packet_out *out, uint64_t first, uint64_t count, struct gp_faults *faults)
+{
+	uint64_t i, end = first + count;
+
+	for (i = first; i < end && !gp_stopped(env); i++) {
+		struct gp_lane lane = {
+			.env = env,
+			.thread = thread,
+			.base = env->slots + i * env->stride,
+			.data_off = in[i].data_off,
+			.data_end = in[i].data_off + in[i].data_len,
+			.meta_off = in[i].data_off - in[i].meta_len,
+			.ingress = in[i].ingress_port,
+			.rx_queue = in[i].rx_queue,
+			.fuel = env->fuel,
+		};
+
+		if (end - i > GP_PREFETCH_AHEAD)
+			gp_fetch_ahead(env, in, i + GP_PREFETCH_AHEAD);
+		gp_end_packet(&lane, &out[i], gp_prog(&lane));
+		if (gp_unlikely(lane.fault))
+			gp_note_fault(faults, &lane, i);
+	}
+	return i - first;
+}
+
+/* Where work item @item is in the grid. */
+static void gp_grid_place(struct gp_lane *at, const struct gp_grid *grid, uint64_t item)
+{
+	uint64_t row = item / grid->size[0];
+	int d;
+
+	at->gid[0] = (uint32_t)(item % grid->size[0]);
+	at->gid[1] = (uint32_t)(row % grid->size[1]);
+	at->gid[2] = (uint32_t)(row / grid->size[1]);
+	for (d = 0; d < 3; d++) {
+		at->lid[d] = at->gid[d] % grid->group[d];
+		at->grp[d] = at->gid[d] / grid->group[d];
+	}
+}
+
+/* One step along x. Return: false at the end of a row. */
+GP_ALWAYS bool gp_grid_step(struct gp_lane *at, const struct gp_grid *grid)
+{
+	at->gid[0]++;
+	if (++at->lid[0] == grid->group[0]) {
+		at->lid[0] = 0;
+		at->grp[0]++;
+	}
+	return at->gid[0] < grid->size[0];
+}
+
+uint64_t gp_entry_grid(const struct gp_env *env, struct gp_thread *thread, const struct gp_grid *grid,
+		       uint64_t first, uint64_t count, struct gp_faults *faults)
+{
+	struct gp_lane at = { .env = env };
+	uint64_t i;
+
+	gp_grid_place(&at, grid, first);
+	for (i = 0; i < count; i++) {
+		struct gp_lane lane = {
+			.env = env,
+			.thread = thread,
+			.fuel = env->fuel,
+			.gid = { at.gid[0], at.gid[1], at.gid[2] },
+			.lid = { at.lid[0], at.lid[1], at.lid[2] },
+			.grp = { at.grp[0], at.grp[1], at.grp[2] },
+			.grid = grid,
+		};
+
+		if (i % GP_STOP_EVERY == 0 && gp_stopped(env))
+			break;
+		gp_prog(&lane);
+		if (gp_unlikely(lane.fault))
+			gp_note_fault(faults, &lane, first + i);
+		if (!gp_grid_step(&at, grid))
+			gp_grid_place(&at, grid, first + i + 1);
+	}
+	return i;
+}
