@@ -10,8 +10,8 @@
  * Readers take no lock. An insert publishes a finished element with one store, so it disturbs nobody. A
  * delete unlinks, then bumps the bucket's count, and only then is the element free for another
  * chain; so a reader whose count did not change walked elements that stayed where they were. Otherwise it
- * walks again, GP_READ_TRIES times at most. Whatever happens, a walk ends after max_entries elements
- * and yields an index in the pool.
+ * walks again, GP_READ_TRIES times at most, and then under the lock. Whatever happens, a walk ends after
+ * max_entries elements and yields an index in the pool.
  *
  * What programs see, as with the kernel's preallocated maps: a value whose element was deleted while a program
  * still holds its offset may become another key's. Other than there, an update of a key that
@@ -108,25 +108,21 @@ GP_ALWAYS uint32_t gp_hash_walk(const struct gp_map *map, const uint32_t *bucket
 }
 
 /*
- * gp_hash_find() - find a key.
+ * gp_hash_try() - find a key, in one walk.
  * @key: the key as words, private to the caller.
  * @steps: grows by the elements passed over.
+ * @at: out: element + 1, or 0.
  *
- * Return: element + 1, or 0.
+ * Return: false where elements left the chain meanwhile, so that @at means nothing.
  */
-GP_ALWAYS uint32_t gp_hash_find(const struct gp_map *map, const uint64_t *key, uint32_t key_size,
-				uint32_t max_entries, uint32_t num_buckets, uint32_t *steps)
+GP_ALWAYS bool gp_hash_try(const struct gp_map *map, const uint64_t *key, uint32_t key_size,
+			   uint32_t max_entries, uint32_t num_buckets, uint32_t *steps, uint32_t *at)
 {
 	const uint32_t *bucket = gp_hash_bucket(map, key, gp_words(key_size), num_buckets);
-	uint32_t tries, begin, at = 0;
+	uint32_t begin = gp_read_begin(&bucket[1]);
 
-	for (tries = 0; tries < GP_READ_TRIES; tries++) {
-		begin = gp_read_begin(&bucket[1]);
-		at = gp_hash_walk(map, bucket, key, key_size, max_entries, steps);
-		if (gp_likely(gp_read_valid(&bucket[1], begin)))
-			break;
-	}
-	return at;
+	*at = gp_hash_walk(map, bucket, key, key_size, max_entries, steps);
+	return gp_read_valid(&bucket[1], begin);
 }
 
 /* Not inlined: any key. Return: element + 1 in the low half, steps in the high half. */

@@ -34,16 +34,17 @@ GP_ALWAYS uint32_t gp_lookup_hash(struct gp_lane *lane, const struct gp_map *map
 	uint64_t words[GP_HASH_INLINE / 8], found;
 	uint32_t steps = 0, at, i;
 
-	if (key_size > GP_HASH_INLINE) {
-		found = gp_hash_find_any(map, key);
-		gp_charge(lane, found >> 32);
-		return (uint32_t)found;
+	if (key_size <= GP_HASH_INLINE) {
+		for (i = 0; i < gp_words(key_size); i++)
+			words[i] = gp_get_word(key, key_size, i);
+		if (gp_likely(gp_hash_try(map, words, key_size, max_entries, num_buckets, &steps, &at))) {
+			gp_charge(lane, steps);
+			return at;
+		}
 	}
-	for (i = 0; i < gp_words(key_size); i++)
-		words[i] = gp_get_word(key, key_size, i);
-	at = gp_hash_find(map, words, key_size, max_entries, num_buckets, &steps);
-	gp_charge(lane, steps);
-	return at;
+	found = gp_hash_find_any(map, key);
+	gp_charge(lane, (uint32_t)(found >> 32));
+	return (uint32_t)found;
 }
 
 GP_ALWAYS uint32_t gp_lookup_lpm(const struct gp_map *map, const uint8_t *key, uint32_t key_size)

@@ -12,8 +12,8 @@
  * `links` while they are free. Data is kept as words in which the first bit is the top one, so that
  * comparing prefixes is an exclusive or and a count of leading zeros.
  *
- * Writers take the map's one lock; readers take none and notice what left the trie by the lock word's
- * count, as in map_hash.h. A walk ends after as many nodes as a key has bits, and one.
+ * Writers take the map's one lock; readers take none unless they were disturbed GP_READ_TRIES times, and
+ * notice what left the trie by the lock word's count, as in map_hash.h. A walk ends after as many nodes as a key has bits, and one.
  *
  * state[0]: the lock word, low half; root node + 1, high half. The rest of state is map_lpm.c's.
  */
@@ -113,7 +113,11 @@ GP_ALWAYS uint32_t gp_lpm_find(const struct gp_map *map, const uint64_t *data, u
 		begin = gp_read_begin(gp_lpm_lock(map));
 		found = gp_lpm_walk(map, data, prefix, data_size);
 		if (gp_likely(gp_read_valid(gp_lpm_lock(map), begin)))
-			break;
+			return found;
+	}
+	if (gp_lock(gp_lpm_lock(map))) {
+		found = gp_lpm_walk(map, data, prefix, data_size);
+		gp_unlock(gp_lpm_lock(map));
 	}
 	return found;
 }

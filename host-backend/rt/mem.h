@@ -124,10 +124,10 @@ GP_ALWAYS void gp_copy_out(uint8_t *to, const uint8_t *from, uint32_t size)
 
 /*
  * A lock word: bit 0 is the lock, the rest counts what readers must notice (an element that left its
- * place). Readers never wait for it. Taking it gives up after a bound, since its holder's thread may not be
- * running: some tens of milliseconds, many times what a host's scheduler takes a thread away for.
+ * place). Readers hardly ever wait for it. Taking it gives up after a bound, since its holder's thread may not
+ * be running: about half a second, many times what a busy host's scheduler takes a thread away for.
  */
-#define GP_LOCK_SPINS (1u << 20)
+#define GP_LOCK_SPINS (1u << 24)
 
 GP_ALWAYS bool gp_lock(uint32_t *lock)
 {
@@ -167,7 +167,7 @@ GP_ALWAYS bool gp_read_valid(const uint32_t *lock, uint32_t begin)
 	return (gp_load32(lock) | 1) == begin;
 }
 
-/* How often a look-up starts over because elements left under its feet; then it takes what it saw last. */
+/* How often a look-up starts over because elements left under its feet before it takes the lock. */
 #define GP_READ_TRIES 16
 
 #endif
