@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* outcome.c - records of what a run did, and their comparison. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "target.h"
+
+void outcome_free(struct outcome *outcome)
+{
+	free(outcome->bytes);
+	outcome->bytes = NULL;
+	outcome->num_bytes = 0;
+}
+
+void outcome_add(struct outcome *outcome, const void *bytes, size_t size)
+{
+	outcome->bytes = realloc(outcome->bytes, outcome->num_bytes + size + 1);
+	if (!outcome->bytes)
+		abort();
+	memcpy(outcome->bytes + outcome->num_bytes, bytes, size);
+	outcome->num_bytes += size;
+}
+
+/* Insertion sort: maps of tests are small. */
+void outcome_sort(struct outcome *outcome, size_t from, size_t record)
+{
+	uint8_t *base = outcome->bytes + from, swap[1024];
+	size_t n = (outcome->num_bytes - from) / record;
+
+	if (record > sizeof(swap))
+		abort();
+	for (size_t i = 1; i < n; i++) {
+		for (size_t k = i;
+		     k > 0 && memcmp(base + (k - 1) * record, base + k * record, record) > 0; k--) {
+			memcpy(swap, base + k * record, record);
+			memcpy(base + k * record, base + (k - 1) * record, record);
+			memcpy(base + (k - 1) * record, swap, record);
+		}
+	}
+}
+
+#define DIFFER(what, format, x, y)                                                 \
+	do {                                                                       \
+		if ((x) != (y)) {                                                  \
+			snprintf(why, 256, what ": " format " and " format, x, y); \
+			return true;                                               \
+		}                                                                  \
+	} while (0)
+
+bool outcome_diff(const struct run *run, const struct outcome *a, const struct outcome *b,
+		  char why[256])
+{
+	why[0] = 0;
+	DIFFER("refused", "%d", a->refused, b->refused);
+	if (a->refused)
+		return false;
+	DIFFER("faults", "%llu", (unsigned long long)a->faults, (unsigned long long)b->faults);
+	DIFFER("fault", "%u", a->fault, b->fault);
+	if (run->kind == VIRTIO_GPGPU_PROG_XDP) {
+		DIFFER("verdict", "%u", a->verdict, b->verdict);
+		if (a->faults)
+			return false;
+		if (a->egress_port != OUTCOME_UNKNOWN && b->egress_port != OUTCOME_UNKNOWN)
+			DIFFER("egress port", "%u", a->egress_port, b->egress_port);
+		if (a->data_moved != OUTCOME_UNKNOWN && b->data_moved != OUTCOME_UNKNOWN)
+			DIFFER("data moved by", "%d", a->data_moved, b->data_moved);
+		DIFFER("length", "%u", a->len, b->len);
+		DIFFER("metadata length", "%u", (uint32_t)a->meta_len, (uint32_t)b->meta_len);
+	}
+	if (a->faults)
+		return false;
+	DIFFER("bytes of maps and buffers", "%zu", a->num_bytes, b->num_bytes);
+	for (size_t i = 0; i < a->num_bytes; i++) {
+		if (a->bytes[i] == b->bytes[i])
+			continue;
+		snprintf(why, 256, "byte %zu of %zu (%u are metadata and packet): %02x and %02x", i,
+			 a->num_bytes, a->meta_len + a->len, a->bytes[i], b->bytes[i]);
+		return true;
+	}
+	return false;
+}

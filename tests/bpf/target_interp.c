@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/* target_interp.c - runs on the reference interpreter. */
+#include <stdlib.h>
+#include <string.h>
+#include "interp.h"
+#include "target.h"
+
+static const char *interp_open(void)
+{
+	return NULL;
+}
+
+static void interp_close(void)
+{
+}
+
+static struct interp_map *make_map(const struct run_map *from)
+{
+	struct interp_map *map = interp_map_new(from->type, from->key_size, from->value_size,
+						from->max_entries, RUN_CPUS, from->rdonly);
+	uint32_t record = from->key_size + from->value_size;
+	uint32_t copies = from->type == VIRTIO_GPGPU_MAP_PERCPU_ARRAY ? RUN_CPUS : 1;
+
+	for (uint32_t i = 0; i < from->num_init; i++)
+		for (uint32_t cpu = 0; cpu < copies; cpu++)
+			interp_map_update(map, from->init + (size_t)i * record,
+					  from->init + (size_t)i * record + from->key_size, BPF_ANY,
+					  cpu);
+	return map;
+}
+
+static void add_map(struct outcome *outcome, const struct run_map *from,
+		    const struct interp_map *map)
+{
+	size_t start = outcome->num_bytes;
+	const void *key, *value;
+
+	for (uint32_t i = 0; i < interp_map_count(map); i++) {
+		interp_map_at(map, i, &key, &value, RUN_CPU);
+		if (key)
+			outcome_add(outcome, key, from->key_size);
+		outcome_add(outcome, value, from->value_size);
+	}
+	if (from->type == VIRTIO_GPGPU_MAP_HASH || from->type == VIRTIO_GPGPU_MAP_LPM_TRIE)
+		outcome_sort(outcome, start, from->key_size + from->value_size);
+}
+
+static void run_packet(const struct run *run, struct interp_env *env, struct outcome *outcome)
+{
+	static uint8_t slot[RUN_STRIDE];
+	struct interp_packet packet = { .slot = slot,
+					.stride = RUN_STRIDE,
+					.data_off = RUN_DATA_OFF,
+					.data_len = run->len,
+					.meta_len = run->meta_len,
+					.rx_queue = run->rx_queue,
+					.ingress_port = run->ingress_port };
+	struct interp_result result;
+
+	memset(slot, 0, sizeof(slot));
+	memcpy(slot + RUN_DATA_OFF - run->meta_len, run->packet, (size_t)run->meta_len + run->len);
+	interp_xdp(env, &packet, &result);
+	outcome->faults = result.fault != 0;
+	outcome->fault = result.fault;
+	outcome->fault_insn = result.fault_insn;
+	outcome->verdict = result.verdict;
+	outcome->egress_port = result.egress_port;
+	outcome->data_moved = (int32_t)result.data_off - RUN_DATA_OFF;
+	outcome->len = result.data_len;
+	outcome->meta_len = result.meta_len;
+	outcome_add(outcome, slot + result.data_off - result.meta_len,
+		    (size_t)result.meta_len + result.data_len);
+}
+
+static void run_grid(const struct run *run, struct interp_env *env, struct outcome *outcome)
+{
+	struct interp_arg args[VIRTIO_GPGPU_MAX_ARGS] = { 0 };
+	struct interp_grid grid;
+	struct interp_result result;
+	uint64_t items = (uint64_t)run->grid[0] * run->grid[1] * run->grid[2];
+
+	memcpy(grid.size, run->grid, sizeof(grid.size));
+	memcpy(grid.group, run->group, sizeof(grid.group));
+	for (uint32_t i = 0; i < run->num_args; i++) {
+		args[i].value = run->args[i].value;
+		if (run->args[i].kind == VIRTIO_GPGPU_ARG_VALUE)
+			continue;
+		args[i].base = malloc(run->args[i].size);
+		if (!args[i].base)
+			abort();
+		memcpy(args[i].base, run->args[i].init, run->args[i].size);
+		args[i].size = run->args[i].size;
+		args[i].writable = run->args[i].kind == VIRTIO_GPGPU_ARG_BUFFER;
+	}
+	for (uint64_t i = 0; i < items; i++) {
+		if (interp_item(env, args, run->num_args, &grid, i, &result))
+			continue;
+		if (outcome->faults++ == 0) {
+			outcome->fault = result.fault;
+			outcome->fault_insn = result.fault_insn;
+		}
+	}
+	for (uint32_t i = 0; i < run->num_args; i++) {
+		outcome_add(outcome, args[i].base ? (void *)args[i].base : "", args[i].size);
+		free(args[i].base);
+	}
+}
+
+static void interp_run(const struct run *run, struct outcome *outcome)
+{
+	struct interp_env env = { .insns = run->insns,
+				  .num_insns = run->num_insns,
+				  .num_maps = run->num_maps,
+				  .fuel = run->fuel,
+				  .ktime_ns = 1000000007,
+				  .random = 0x9e3779b9,
+				  .cpu = RUN_CPU };
+
+	memset(outcome, 0, sizeof(*outcome));
+	for (uint32_t i = 0; i < run->num_maps; i++)
+		env.maps[i] = make_map(&run->maps[i]);
+	if (run->kind == VIRTIO_GPGPU_PROG_XDP)
+		run_packet(run, &env, outcome);
+	else
+		run_grid(run, &env, outcome);
+	for (uint32_t i = 0; i < run->num_maps; i++) {
+		add_map(outcome, &run->maps[i], env.maps[i]);
+		interp_map_free(env.maps[i]);
+	}
+}
+
+const struct target target_interp = { .name = "interpreter",
+				      .open = interp_open,
+				      .run = interp_run,
+				      .close = interp_close };

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * target_kernel.c - runs on the kernel's own BPF, by BPF_PROG_TEST_RUN, where this machine lets us.
+ *
+ * XDP programs only. What the kernel does not tell (how far the packet's start moved, the port of a redirect)
+ * is marked unknown in the outcome.
+ */
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "target.h"
+
+#define LOG_BYTES (1u << 20)
+
+static uint32_t possible_cpus;
+static char log_text[LOG_BYTES];
+
+static int bpf(int cmd, union bpf_attr *attr)
+{
+	return (int)syscall(SYS_bpf, cmd, attr, sizeof(*attr));
+}
+
+static uint64_t ptr(const void *p)
+{
+	return (uint64_t)(uintptr_t)p;
+}
+
+static int load(const struct bpf_insn *insns, uint32_t num)
+{
+	union bpf_attr attr = { 0 };
+	int fd;
+
+	attr.prog_type = BPF_PROG_TYPE_XDP;
+	attr.insns = ptr(insns);
+	attr.insn_cnt = num;
+	attr.license = ptr("GPL");
+	fd = bpf(BPF_PROG_LOAD, &attr);
+	if (fd >= 0 || errno == EPERM)
+		return fd;
+	/* Again, for the reason. */
+	attr.log_buf = ptr(log_text);
+	attr.log_size = LOG_BYTES;
+	attr.log_level = 1;
+	log_text[0] = 0;
+	return bpf(BPF_PROG_LOAD, &attr);
+}
+
+static uint32_t count_cpus(void)
+{
+	FILE *file = fopen("/sys/devices/system/cpu/possible", "r");
+	unsigned int first = 0, last = 0;
+	int n = file ? fscanf(file, "%u-%u", &first, &last) : 0;
+
+	if (file)
+		fclose(file);
+	return n == 2 ? last + 1 : 1;
+}
+
+static const char *kernel_open(void)
+{
+	static const struct bpf_insn pass[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .imm = XDP_PASS },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	union bpf_attr attr = { 0 };
+	uint8_t packet[64] = { 0 };
+	cpu_set_t cpus;
+	int fd = load(pass, 2), rc;
+
+	if (fd < 0)
+		return "this machine does not let us load BPF programs";
+	attr.test.prog_fd = (uint32_t)fd;
+	attr.test.data_in = ptr(packet);
+	attr.test.data_size_in = sizeof(packet);
+	rc = bpf(BPF_PROG_TEST_RUN, &attr);
+	close(fd);
+	if (rc < 0)
+		return "this machine does not let us run BPF programs";
+	CPU_ZERO(&cpus);
+	CPU_SET(RUN_CPU, &cpus);
+	if (sched_setaffinity(0, sizeof(cpus), &cpus) < 0)
+		return "the CPU cannot be chosen";
+	possible_cpus = count_cpus();
+	return NULL;
+}
+
+static void kernel_close(void)
+{
+	cpu_set_t cpus;
+
+	CPU_ZERO(&cpus);
+	for (uint32_t i = 0; i < possible_cpus && i < CPU_SETSIZE; i++)
+		CPU_SET(i, &cpus);
+	sched_setaffinity(0, sizeof(cpus), &cpus);
+}
+
+/* ------------------------------------------------------------------ maps */
+static uint32_t padded(uint32_t size)
+{
+	return (size + 7) & ~7u;
+}
+
+static int make_map(const struct run_map *from)
+{
+	uint32_t record = from->key_size + from->value_size;
+	bool percpu = from->type == VIRTIO_GPGPU_MAP_PERCPU_ARRAY;
+	union bpf_attr attr = { 0 };
+	uint8_t *values = calloc(percpu ? possible_cpus : 1, padded(from->value_size));
+	int fd;
+
+	attr.map_type = from->type;
+	attr.key_size = from->key_size;
+	attr.value_size = from->value_size;
+	attr.max_entries = from->max_entries;
+	attr.map_flags = (from->type == VIRTIO_GPGPU_MAP_LPM_TRIE ? BPF_F_NO_PREALLOC : 0) |
+			 (from->rdonly ? BPF_F_RDONLY_PROG : 0);
+	fd = bpf(BPF_MAP_CREATE, &attr);
+	for (uint32_t i = 0; fd >= 0 && i < from->num_init; i++) {
+		const uint8_t *at = from->init + (size_t)i * record;
+
+		for (uint32_t cpu = 0; cpu < (percpu ? possible_cpus : 1); cpu++)
+			memcpy(values + (size_t)cpu * padded(from->value_size), at + from->key_size,
+			       from->value_size);
+		memset(&attr, 0, sizeof(attr));
+		attr.map_fd = (uint32_t)fd;
+		attr.key = ptr(at);
+		attr.value = ptr(values);
+		if (bpf(BPF_MAP_UPDATE_ELEM, &attr) < 0) {
+			close(fd);
+			fd = -1;
+		}
+	}
+	free(values);
+	if (fd >= 0 && from->rdonly) {
+		memset(&attr, 0, sizeof(attr));
+		attr.map_fd = (uint32_t)fd;
+		if (bpf(BPF_MAP_FREEZE, &attr) < 0) {
+			close(fd);
+			fd = -1;
+		}
+	}
+	return fd;
+}
+
+static void add_map(struct outcome *outcome, const struct run_map *from, int fd)
+{
+	bool keyed = from->type == VIRTIO_GPGPU_MAP_HASH || from->type == VIRTIO_GPGPU_MAP_LPM_TRIE;
+	bool percpu = from->type == VIRTIO_GPGPU_MAP_PERCPU_ARRAY;
+	uint8_t *values = calloc(percpu ? possible_cpus : 1, padded(from->value_size)), key[512],
+		next[512];
+	size_t start = outcome->num_bytes;
+	union bpf_attr attr = { 0 };
+
+	attr.map_fd = (uint32_t)fd;
+	attr.key = 0;
+	attr.next_key = ptr(next);
+	while (bpf(BPF_MAP_GET_NEXT_KEY, &attr) == 0) {
+		memcpy(key, next, from->key_size);
+		memset(&attr, 0, sizeof(attr));
+		attr.map_fd = (uint32_t)fd;
+		attr.key = ptr(key);
+		attr.value = ptr(values);
+		if (bpf(BPF_MAP_LOOKUP_ELEM, &attr) == 0) {
+			if (keyed)
+				outcome_add(outcome, key, from->key_size);
+			outcome_add(outcome,
+				    values + (percpu ? RUN_CPU * padded(from->value_size) : 0),
+				    from->value_size);
+		}
+		attr.next_key = ptr(next);
+	}
+	if (keyed)
+		outcome_sort(outcome, start, from->key_size + from->value_size);
+	free(values);
+}
+
+/* ------------------------------------------------------------------ one run */
+static void refuse(struct outcome *outcome, const char *why)
+{
+	size_t len = strlen(log_text), from;
+
+	/* The last lines of the verifier's log say it. */
+	from = len > 300 ? len - 300 : 0;
+	outcome->refused = true;
+	snprintf(outcome->message, sizeof(outcome->message), "%s: %s", why, log_text + from);
+}
+
+static int load_with_maps(const struct run *run, const int *fds)
+{
+	struct bpf_insn *insns = malloc(run->num_insns * sizeof(*insns));
+	int fd;
+
+	memcpy(insns, run->insns, run->num_insns * sizeof(*insns));
+	for (uint32_t i = 0; i < run->num_insns; i++) {
+		if (insns[i].code != (BPF_LD | BPF_IMM | BPF_DW))
+			continue;
+		if (insns[i].src_reg && (uint32_t)insns[i].imm < run->num_maps)
+			insns[i].imm = fds[insns[i].imm];
+		i++;
+	}
+	fd = load(insns, run->num_insns);
+	free(insns);
+	return fd;
+}
+
+static void run_loaded(const struct run *run, int fd, struct outcome *outcome)
+{
+	uint8_t out[4096 + 256] = { 0 };
+	struct xdp_md in_md = { .data = run->meta_len, .data_end = run->meta_len + run->len },
+		      out_md = { 0 };
+	union bpf_attr attr = { 0 };
+
+	attr.test.prog_fd = (uint32_t)fd;
+	attr.test.data_in = ptr(run->packet);
+	attr.test.data_size_in = run->meta_len + run->len;
+	attr.test.data_out = ptr(out);
+	attr.test.data_size_out = sizeof(out);
+	attr.test.ctx_in = ptr(&in_md);
+	attr.test.ctx_size_in = sizeof(in_md);
+	attr.test.ctx_out = ptr(&out_md);
+	attr.test.ctx_size_out = sizeof(out_md);
+	attr.test.repeat = 1;
+	if (bpf(BPF_PROG_TEST_RUN, &attr) < 0) {
+		snprintf(log_text, sizeof(log_text), "%s", strerror(errno));
+		refuse(outcome, "test run");
+		return;
+	}
+	outcome->verdict = attr.test.retval > XDP_REDIRECT ? XDP_ABORTED : attr.test.retval;
+	outcome->egress_port = OUTCOME_UNKNOWN;
+	outcome->data_moved = OUTCOME_UNKNOWN;
+	outcome->meta_len = (uint16_t)out_md.data;
+	outcome->len = attr.test.data_size_out - out_md.data;
+	outcome_add(outcome, out, attr.test.data_size_out);
+}
+
+static void kernel_run(const struct run *run, struct outcome *outcome)
+{
+	int fds[RUN_MAX_MAPS], fd = -1;
+	uint32_t made;
+
+	memset(outcome, 0, sizeof(*outcome));
+	log_text[0] = 0;
+	for (made = 0; made < run->num_maps; made++) {
+		fds[made] = make_map(&run->maps[made]);
+		if (fds[made] < 0)
+			break;
+	}
+	if (made < run->num_maps) {
+		refuse(outcome, "a map was refused");
+	} else {
+		fd = load_with_maps(run, fds);
+		if (fd < 0)
+			refuse(outcome, "load");
+		else
+			run_loaded(run, fd, outcome);
+	}
+	for (uint32_t i = 0; i < made; i++) {
+		if (!outcome->refused)
+			add_map(outcome, &run->maps[i], fds[i]);
+		close(fds[i]);
+	}
+	if (fd >= 0)
+		close(fd);
+}
+
+const struct target target_kernel = { .name = "kernel",
+				      .open = kernel_open,
+				      .run = kernel_run,
+				      .close = kernel_close,
+				      .kernel = true };

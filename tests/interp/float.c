@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * float.c - floating point of compute kernels, by the host's own C (gpgpu_bpf.h has the rules).
+ *
+ * Compiled without contraction and for SSE arithmetic, where C's float and double are IEEE 754 binary32
+ * and binary64 with every operation rounded once.
+ */
+#include <float.h>
+#include <math.h>
+#include "gpgpu_bpf.h"
+#include "priv.h"
+
+_Static_assert(FLT_EVAL_METHOD == 0, "float arithmetic must not carry extra precision");
+
+static float f32(uint64_t bits)
+{
+	uint32_t low = (uint32_t)bits;
+	float f;
+
+	memcpy(&f, &low, 4);
+	return f;
+}
+
+static double f64(uint64_t bits)
+{
+	double f;
+
+	memcpy(&f, &bits, 8);
+	return f;
+}
+
+static uint64_t bits32(float f)
+{
+	uint32_t bits;
+
+	memcpy(&bits, &f, 4);
+	return bits;
+}
+
+static uint64_t bits64(double f)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &f, 8);
+	return bits;
+}
+
+/* Truncates and saturates; NaN becomes 0. A float converts to double exactly, so this serves both. */
+static uint64_t to_signed(double f)
+{
+	if (isnan(f))
+		return 0;
+	if (f >= 0x1p63)
+		return INT64_MAX;
+	if (f < -0x1p63)
+		return (uint64_t)INT64_MIN;
+	return (uint64_t)(int64_t)f;
+}
+
+static uint64_t to_unsigned(double f)
+{
+	if (isnan(f) || f <= -1.0)
+		return 0;
+	if (f >= 0x1p64)
+		return UINT64_MAX;
+	if (f < 0)
+		return 0;
+	return (uint64_t)f;
+}
+
+/* Absolute value is a matter of the sign bit alone, for NaNs too. */
+bool interp_float(uint32_t number, const uint64_t *a, uint64_t *r)
+{
+	switch (number) {
+	case GPGPU_HELPER_fadd32:
+		*r = bits32(f32(a[0]) + f32(a[1]));
+		return true;
+	case GPGPU_HELPER_fsub32:
+		*r = bits32(f32(a[0]) - f32(a[1]));
+		return true;
+	case GPGPU_HELPER_fmul32:
+		*r = bits32(f32(a[0]) * f32(a[1]));
+		return true;
+	case GPGPU_HELPER_fdiv32:
+		*r = bits32(f32(a[0]) / f32(a[1]));
+		return true;
+	case GPGPU_HELPER_fma32:
+		*r = bits32(fmaf(f32(a[0]), f32(a[1]), f32(a[2])));
+		return true;
+	case GPGPU_HELPER_sqrt32:
+		*r = bits32(sqrtf(f32(a[0])));
+		return true;
+	case GPGPU_HELPER_fmin32:
+		*r = bits32(fminf(f32(a[0]), f32(a[1])));
+		return true;
+	case GPGPU_HELPER_fmax32:
+		*r = bits32(fmaxf(f32(a[0]), f32(a[1])));
+		return true;
+	case GPGPU_HELPER_flt32:
+		*r = f32(a[0]) < f32(a[1]);
+		return true;
+	case GPGPU_HELPER_fle32:
+		*r = f32(a[0]) <= f32(a[1]);
+		return true;
+	case GPGPU_HELPER_feq32:
+		*r = f32(a[0]) == f32(a[1]);
+		return true;
+	case GPGPU_HELPER_fabs32:
+		*r = (uint32_t)a[0] & 0x7fffffffu;
+		return true;
+	case GPGPU_HELPER_floor32:
+		*r = bits32(floorf(f32(a[0])));
+		return true;
+	case GPGPU_HELPER_ceil32:
+		*r = bits32(ceilf(f32(a[0])));
+		return true;
+	case GPGPU_HELPER_trunc32:
+		*r = bits32(truncf(f32(a[0])));
+		return true;
+	case GPGPU_HELPER_rint32:
+		*r = bits32(nearbyintf(f32(a[0])));
+		return true;
+	case GPGPU_HELPER_fadd64:
+		*r = bits64(f64(a[0]) + f64(a[1]));
+		return true;
+	case GPGPU_HELPER_fsub64:
+		*r = bits64(f64(a[0]) - f64(a[1]));
+		return true;
+	case GPGPU_HELPER_fmul64:
+		*r = bits64(f64(a[0]) * f64(a[1]));
+		return true;
+	case GPGPU_HELPER_fdiv64:
+		*r = bits64(f64(a[0]) / f64(a[1]));
+		return true;
+	case GPGPU_HELPER_fma64:
+		*r = bits64(fma(f64(a[0]), f64(a[1]), f64(a[2])));
+		return true;
+	case GPGPU_HELPER_sqrt64:
+		*r = bits64(sqrt(f64(a[0])));
+		return true;
+	case GPGPU_HELPER_fmin64:
+		*r = bits64(fmin(f64(a[0]), f64(a[1])));
+		return true;
+	case GPGPU_HELPER_fmax64:
+		*r = bits64(fmax(f64(a[0]), f64(a[1])));
+		return true;
+	case GPGPU_HELPER_flt64:
+		*r = f64(a[0]) < f64(a[1]);
+		return true;
+	case GPGPU_HELPER_fle64:
+		*r = f64(a[0]) <= f64(a[1]);
+		return true;
+	case GPGPU_HELPER_feq64:
+		*r = f64(a[0]) == f64(a[1]);
+		return true;
+	case GPGPU_HELPER_fabs64:
+		*r = a[0] & ~(1ull << 63);
+		return true;
+	case GPGPU_HELPER_floor64:
+		*r = bits64(floor(f64(a[0])));
+		return true;
+	case GPGPU_HELPER_ceil64:
+		*r = bits64(ceil(f64(a[0])));
+		return true;
+	case GPGPU_HELPER_trunc64:
+		*r = bits64(trunc(f64(a[0])));
+		return true;
+	case GPGPU_HELPER_rint64:
+		*r = bits64(nearbyint(f64(a[0])));
+		return true;
+	case GPGPU_HELPER_f32_from_s:
+		*r = bits32((float)(int64_t)a[0]);
+		return true;
+	case GPGPU_HELPER_f32_from_u:
+		*r = bits32((float)a[0]);
+		return true;
+	case GPGPU_HELPER_f64_from_s:
+		*r = bits64((double)(int64_t)a[0]);
+		return true;
+	case GPGPU_HELPER_f64_from_u:
+		*r = bits64((double)a[0]);
+		return true;
+	case GPGPU_HELPER_s_from_f32:
+		*r = to_signed(f32(a[0]));
+		return true;
+	case GPGPU_HELPER_u_from_f32:
+		*r = to_unsigned(f32(a[0]));
+		return true;
+	case GPGPU_HELPER_s_from_f64:
+		*r = to_signed(f64(a[0]));
+		return true;
+	case GPGPU_HELPER_u_from_f64:
+		*r = to_unsigned(f64(a[0]));
+		return true;
+	case GPGPU_HELPER_f64_from_f32:
+		*r = bits64(f32(a[0]));
+		return true;
+	case GPGPU_HELPER_f32_from_f64:
+		*r = bits32((float)f64(a[0]));
+		return true;
+	}
+	return false;
+}

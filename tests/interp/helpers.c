@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * helpers.c - helper functions, after bpf-helpers(7) and gpgpu_bpf.h.
+ *
+ * A helper either sets R0 or faults the item: a range of memory that the program may not use is a fault, a
+ * value that the helper does not accept is a negative errno in R0. R1-R5 are scratch afterwards and get
+ * a pattern here, so that a program that reads them shows as a mismatch.
+ */
+#include "gpgpu_bpf.h"
+#include "priv.h"
+
+#define ETH_HLEN 14u
+#define MAX_META 252u
+#define MAX_DIFF 512u
+#define MAX_COPY 0xffffu
+
+static struct interp_map *map_arg(struct machine *m, uint64_t pointer)
+{
+	uint64_t number = pointer >> REGION_SHIFT;
+
+	if (number >= REGION_MAP && number < REGION_MAP + m->env->num_maps &&
+	    pointer == POINTER(number, 0))
+		return m->env->maps[number - REGION_MAP];
+	m->fault = VIRTIO_GPGPU_R_HELPER_ARG;
+	return NULL;
+}
+
+static void map_op(struct machine *m, uint32_t number, const uint64_t *arg)
+{
+	struct interp_map *map = map_arg(m, arg[0]);
+	uint8_t *key, *value;
+
+	if (!map)
+		return;
+	key = interp_mem(m, arg[1], map->key_size, false);
+	if (!key)
+		return;
+	switch (number) {
+	case BPF_FUNC_map_lookup_elem:
+		value = interp_map_lookup(map, key, m->env->cpu);
+		m->reg[0] = value ? POINTER(REGION_VALUE + (arg[0] >> REGION_SHIFT) - REGION_MAP,
+					    value - map->values)
+				  : 0;
+		return;
+	case BPF_FUNC_map_update_elem:
+		value = interp_mem(m, arg[2], map->value_size, false);
+		if (value)
+			m->reg[0] = (uint64_t)(int64_t)interp_map_update(map, key, value, arg[3],
+									 m->env->cpu);
+		return;
+	default:
+		m->reg[0] = (uint64_t)(int64_t)interp_map_delete(map, key);
+	}
+}
+
+/*
+ * One's complement sum of 32-bit words: what is taken away counts as its complement. Only the sum folded
+ * to 16 bits is defined.
+ */
+static void csum_diff(struct machine *m, const uint64_t *arg)
+{
+	uint64_t from_size = (uint32_t)arg[1], to_size = (uint32_t)arg[3], sum = (uint32_t)arg[4];
+	const uint8_t *from = NULL, *to = NULL;
+	uint32_t word;
+
+	if (from_size % 4 || to_size % 4 || from_size + to_size > MAX_DIFF) {
+		m->reg[0] = (uint64_t)-EINVAL;
+		return;
+	}
+	if (from_size)
+		from = interp_mem(m, arg[0], from_size, false);
+	if (to_size)
+		to = interp_mem(m, arg[2], to_size, false);
+	if (m->fault)
+		return;
+	for (uint64_t i = 0; i < from_size; i += 4) {
+		memcpy(&word, from + i, 4);
+		sum += (uint32_t)~word;
+	}
+	for (uint64_t i = 0; i < to_size; i += 4) {
+		memcpy(&word, to + i, 4);
+		sum += word;
+	}
+	while (sum >> 32)
+		sum = (sum & 0xffffffff) + (sum >> 32);
+	m->reg[0] = sum;
+}
+
+/* R1 of the packet helpers must be the context itself. */
+static bool context_arg(struct machine *m, uint64_t pointer)
+{
+	if (pointer == POINTER(REGION_CONTEXT, 0) && m->packet)
+		return true;
+	m->fault = VIRTIO_GPGPU_R_HELPER_ARG;
+	return false;
+}
+
+/* Positive: shrinks the packet's front. Metadata moves along. */
+static int adjust_head(struct machine *m, int64_t delta)
+{
+	int64_t meta_len = (int64_t)m->data - m->meta, data = (int64_t)m->data + delta;
+
+	if (data < meta_len || data > (int64_t)m->end - ETH_HLEN)
+		return -EINVAL;
+	memmove(m->packet->slot + data - meta_len, m->packet->slot + m->meta, (size_t)meta_len);
+	m->data = (uint32_t)data;
+	m->meta = (uint32_t)(data - meta_len);
+	return 0;
+}
+
+/* Positive: grows the tail, with zeros. */
+static int adjust_tail(struct machine *m, int64_t delta)
+{
+	int64_t end = (int64_t)m->end + delta;
+
+	if (end > (int64_t)m->packet->stride || end < (int64_t)m->data + ETH_HLEN)
+		return -EINVAL;
+	if (delta > 0)
+		memset(m->packet->slot + m->end, 0, (size_t)delta);
+	m->end = (uint32_t)end;
+	return 0;
+}
+
+static int adjust_meta(struct machine *m, int64_t delta)
+{
+	int64_t meta = (int64_t)m->meta + delta, len = (int64_t)m->data - meta;
+
+	if (meta < 0 || len < 0)
+		return -EINVAL;
+	if (len % 4 || len > MAX_META)
+		return -EACCES;
+	m->meta = (uint32_t)meta;
+	return 0;
+}
+
+static void packet_copy(struct machine *m, const uint64_t *arg, bool store)
+{
+	uint64_t offset = (uint32_t)arg[1], len = (uint32_t)arg[3];
+	uint8_t *memory = interp_mem(m, arg[2], len, !store), *packet;
+
+	if (!memory)
+		return;
+	if (offset > MAX_COPY || len > MAX_COPY) {
+		m->reg[0] = (uint64_t)-EFAULT;
+		return;
+	}
+	if (offset + len > m->end - m->data) {
+		m->reg[0] = (uint64_t)-EINVAL;
+		return;
+	}
+	packet = m->packet->slot + m->data + offset;
+	memmove(store ? packet : memory, store ? memory : packet, len);
+	m->reg[0] = 0;
+}
+
+static void packet_helper(struct machine *m, uint32_t number, const uint64_t *arg)
+{
+	int64_t delta = (int32_t)arg[1];
+
+	if (!context_arg(m, arg[0]))
+		return;
+	switch (number) {
+	case BPF_FUNC_xdp_adjust_head:
+		m->reg[0] = (uint64_t)(int64_t)adjust_head(m, delta);
+		return;
+	case BPF_FUNC_xdp_adjust_tail:
+		m->reg[0] = (uint64_t)(int64_t)adjust_tail(m, delta);
+		return;
+	case BPF_FUNC_xdp_adjust_meta:
+		m->reg[0] = (uint64_t)(int64_t)adjust_meta(m, delta);
+		return;
+	case BPF_FUNC_xdp_load_bytes:
+		packet_copy(m, arg, false);
+		return;
+	case BPF_FUNC_xdp_store_bytes:
+		packet_copy(m, arg, true);
+		return;
+	}
+}
+
+static bool work_item(struct machine *m, uint32_t number, uint64_t dimension)
+{
+	const struct interp_grid *grid = m->grid;
+	uint64_t *r = &m->reg[0];
+
+	/* A dimension that is none has one item: its ids are 0 and its sizes 1. */
+	bool one = dimension > 2;
+
+	switch (number) {
+	case GPGPU_HELPER_global_id:
+		*r = one ? 0 : m->global[dimension];
+		return true;
+	case GPGPU_HELPER_global_size:
+		*r = one ? 1 : grid->size[dimension];
+		return true;
+	case GPGPU_HELPER_local_id:
+		*r = one ? 0 : m->global[dimension] % grid->group[dimension];
+		return true;
+	case GPGPU_HELPER_local_size:
+		*r = one ? 1 : grid->group[dimension];
+		return true;
+	case GPGPU_HELPER_group_id:
+		*r = one ? 0 : m->global[dimension] / grid->group[dimension];
+		return true;
+	case GPGPU_HELPER_num_groups:
+		*r = one ? 1
+			 : ((uint64_t)grid->size[dimension] + grid->group[dimension] - 1) /
+				     grid->group[dimension];
+		return true;
+	}
+	return false;
+}
+
+static void dispatch(struct machine *m, uint32_t number, const uint64_t *arg)
+{
+	switch (number) {
+	case BPF_FUNC_map_lookup_elem:
+	case BPF_FUNC_map_update_elem:
+	case BPF_FUNC_map_delete_elem:
+		map_op(m, number, arg);
+		return;
+	case BPF_FUNC_ktime_get_ns:
+		m->reg[0] = m->env->ktime_ns;
+		return;
+	case BPF_FUNC_get_prandom_u32:
+		m->reg[0] = m->env->random;
+		return;
+	case BPF_FUNC_get_smp_processor_id:
+		m->reg[0] = m->env->cpu;
+		return;
+	case BPF_FUNC_csum_diff:
+		csum_diff(m, arg);
+		return;
+	}
+	if (m->packet) {
+		switch (number) {
+		case BPF_FUNC_redirect:
+			m->reg[0] = arg[1] ? XDP_ABORTED : XDP_REDIRECT;
+			if (!arg[1])
+				m->egress_port = (uint32_t)arg[0];
+			return;
+		case BPF_FUNC_xdp_adjust_head:
+		case BPF_FUNC_xdp_adjust_tail:
+		case BPF_FUNC_xdp_adjust_meta:
+		case BPF_FUNC_xdp_load_bytes:
+		case BPF_FUNC_xdp_store_bytes:
+			packet_helper(m, number, arg);
+			return;
+		}
+	} else if (work_item(m, number, arg[0]) || interp_float(number, arg, &m->reg[0])) {
+		return;
+	}
+	m->fault = VIRTIO_GPGPU_R_HELPER;
+}
+
+void interp_call(struct machine *m, uint32_t number)
+{
+	uint64_t arg[5];
+
+	memcpy(arg, &m->reg[1], sizeof(arg));
+	dispatch(m, number, arg);
+	for (int i = 1; i <= 5; i++)
+		m->reg[i] = 0xdeadbeef00000000ull + (uint64_t)i;
+}

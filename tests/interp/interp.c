@@ -1,0 +1,444 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * interp.c - the loop: decode, memory, control flow (RFC 9669, sections 3 to 5).
+ *
+ * step() runs one instruction and moves the program counter; run() repeats it until the main function
+ * returns or something is wrong. A fault ends the item where it stands: stores before it stay.
+ */
+#include "priv.h"
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "alu.c and the users of interp_mem() assume a little-endian machine"
+#endif
+
+static void fault(struct machine *m, uint32_t reason)
+{
+	if (!m->fault)
+		m->fault = reason;
+}
+
+/* ------------------------------------------------------------------ memory */
+static uint8_t *region(struct machine *m, uint32_t number, uint64_t *low, uint64_t *high,
+		       bool *writable)
+{
+	struct interp_map *map;
+
+	*low = 0;
+	*writable = true;
+	if (number == REGION_STACK) {
+		*high = sizeof(m->stack);
+		return m->stack;
+	}
+	if (number == REGION_SLOT && m->packet) {
+		*low = m->meta;
+		*high = m->end;
+		return m->packet->slot;
+	}
+	if (number >= REGION_ARG && number < REGION_ARG + m->num_args &&
+	    m->args[number - REGION_ARG].base) {
+		*high = m->args[number - REGION_ARG].size;
+		*writable = m->args[number - REGION_ARG].writable;
+		return m->args[number - REGION_ARG].base;
+	}
+	if (number >= REGION_VALUE && number < REGION_VALUE + m->env->num_maps) {
+		map = m->env->maps[number - REGION_VALUE];
+		*high = map->values_size;
+		*writable = !map->rdonly;
+		return map->values;
+	}
+	return NULL;
+}
+
+uint8_t *interp_mem(struct machine *m, uint64_t address, uint64_t size, bool write)
+{
+	uint64_t offset = address & ((1ull << REGION_SHIFT) - 1), low, high;
+	bool writable;
+	uint8_t *base = region(m, (uint32_t)(address >> REGION_SHIFT), &low, &high, &writable);
+
+	if (!base || offset < low || offset > high || high - offset < size ||
+	    (write && !writable)) {
+		fault(m, VIRTIO_GPGPU_R_OUT_OF_BOUNDS);
+		return NULL;
+	}
+	return base + offset;
+}
+
+static uint64_t context_xdp(struct machine *m, uint64_t offset, uint32_t size)
+{
+	if (size == 4) {
+		switch (offset) {
+		case offsetof(struct xdp_md, data):
+			return POINTER(REGION_SLOT, m->data);
+		case offsetof(struct xdp_md, data_end):
+			return POINTER(REGION_SLOT, m->end);
+		case offsetof(struct xdp_md, data_meta):
+			return POINTER(REGION_SLOT, m->meta);
+		case offsetof(struct xdp_md, ingress_ifindex):
+			return m->packet->ingress_port;
+		case offsetof(struct xdp_md, rx_queue_index):
+			return m->packet->rx_queue;
+		}
+	}
+	fault(m, VIRTIO_GPGPU_R_CTX_ACCESS);
+	return 0;
+}
+
+uint64_t interp_context(struct machine *m, uint64_t offset, uint32_t size)
+{
+	const struct interp_arg *arg;
+	uint64_t value = 0;
+
+	if (m->packet)
+		return context_xdp(m, offset, size);
+	if (offset % size || offset / 8 >= m->num_args) {
+		fault(m, VIRTIO_GPGPU_R_CTX_ACCESS);
+		return 0;
+	}
+	arg = &m->args[offset / 8];
+	if (arg->base) {
+		if (size == 8)
+			return POINTER(REGION_ARG + offset / 8, 0);
+		fault(m, VIRTIO_GPGPU_R_CTX_ACCESS);
+		return 0;
+	}
+	memcpy(&value, (const uint8_t *)&arg->value + offset % 8, size);
+	return value;
+}
+
+static const uint32_t size_of[4] = { [BPF_W >> 3] = 4,
+				     [BPF_H >> 3] = 2,
+				     [BPF_B >> 3] = 1,
+				     [BPF_DW >> 3] = 8 };
+
+static void load(struct machine *m, const struct bpf_insn *insn)
+{
+	uint32_t size = size_of[BPF_SIZE(insn->code) >> 3];
+	uint64_t address = m->reg[insn->src_reg] + (uint64_t)(int64_t)insn->off, value = 0;
+	bool sign = BPF_MODE(insn->code) == BPF_MEMSX;
+	const uint8_t *at;
+
+	if ((BPF_MODE(insn->code) != BPF_MEM && !sign) || (sign && size == 8)) {
+		fault(m, VIRTIO_GPGPU_R_OPCODE);
+		return;
+	}
+	if (address >> REGION_SHIFT == REGION_CONTEXT) {
+		value = interp_context(m, address & 0xffffffffffffull, size);
+	} else {
+		at = interp_mem(m, address, size, false);
+		if (!at)
+			return;
+		memcpy(&value, at, size);
+	}
+	if (sign)
+		value = (uint64_t)((int64_t)(value << (64 - 8 * size)) >> (64 - 8 * size));
+	m->reg[insn->dst_reg] = value;
+}
+
+static uint64_t get(const uint8_t *at, uint32_t size)
+{
+	uint64_t value = 0;
+
+	memcpy(&value, at, size);
+	return value;
+}
+
+static void atomic(struct machine *m, const struct bpf_insn *insn)
+{
+	uint32_t size = size_of[BPF_SIZE(insn->code) >> 3];
+	uint64_t address = m->reg[insn->dst_reg] + (uint64_t)(int64_t)insn->off;
+	uint64_t src = m->reg[insn->src_reg], old, new;
+	uint8_t *at;
+
+	if (size < 4) {
+		fault(m, VIRTIO_GPGPU_R_OPCODE);
+		return;
+	}
+	at = interp_mem(m, address, size, true);
+	if (!at)
+		return;
+	if (address % size) {
+		fault(m, VIRTIO_GPGPU_R_MISALIGNED);
+		return;
+	}
+	old = get(at, size);
+	switch (insn->imm) {
+	case BPF_ADD:
+	case BPF_ADD | BPF_FETCH:
+		new = old + src;
+		break;
+	case BPF_OR:
+	case BPF_OR | BPF_FETCH:
+		new = old | src;
+		break;
+	case BPF_AND:
+	case BPF_AND | BPF_FETCH:
+		new = old &src;
+		break;
+	case BPF_XOR:
+	case BPF_XOR | BPF_FETCH:
+		new = old ^ src;
+		break;
+	case BPF_XCHG:
+		new = src;
+		break;
+	case BPF_CMPXCHG:
+		new = old == (size == 4 ? (uint32_t)m->reg[0] : m->reg[0]) ? src : old;
+		break;
+	default:
+		fault(m, VIRTIO_GPGPU_R_OPCODE);
+		return;
+	}
+	memcpy(at, &new, size);
+	if (insn->imm == BPF_CMPXCHG)
+		m->reg[0] = old;
+	else if (insn->imm & BPF_FETCH)
+		m->reg[insn->src_reg] = old;
+}
+
+static void store(struct machine *m, const struct bpf_insn *insn)
+{
+	uint32_t size = size_of[BPF_SIZE(insn->code) >> 3];
+	uint64_t value = (uint64_t)(int64_t)insn->imm;
+	uint8_t *at;
+
+	if (BPF_CLASS(insn->code) == BPF_STX) {
+		if (BPF_MODE(insn->code) == BPF_ATOMIC) {
+			atomic(m, insn);
+			return;
+		}
+		value = m->reg[insn->src_reg];
+	}
+	if (BPF_MODE(insn->code) != BPF_MEM) {
+		fault(m, VIRTIO_GPGPU_R_OPCODE);
+		return;
+	}
+	at = interp_mem(m, m->reg[insn->dst_reg] + (uint64_t)(int64_t)insn->off, size, true);
+	if (at)
+		memcpy(at, &value, size);
+}
+
+/* ld_imm64; moves the program counter over its second half. */
+static void load_imm64(struct machine *m, const struct bpf_insn *insn)
+{
+	uint32_t high, low = (uint32_t)insn->imm;
+
+	if (insn->code != (BPF_LD | BPF_IMM | BPF_DW) || m->pc + 1 >= m->env->num_insns ||
+	    insn[1].code) {
+		fault(m, VIRTIO_GPGPU_R_OPCODE);
+		return;
+	}
+	high = (uint32_t)insn[1].imm;
+	switch (insn->src_reg) {
+	case 0:
+		m->reg[insn->dst_reg] = (uint64_t)high << 32 | low;
+		m->pc++;
+		return;
+	case BPF_PSEUDO_MAP_FD:
+	case BPF_PSEUDO_MAP_VALUE:
+		if (low >= m->env->num_maps) {
+			fault(m, VIRTIO_GPGPU_R_MAP_REF);
+			return;
+		}
+		m->reg[insn->dst_reg] = insn->src_reg == BPF_PSEUDO_MAP_FD
+						? POINTER(REGION_MAP + low, 0)
+						: POINTER(REGION_VALUE + low, high);
+		m->pc++;
+		return;
+	}
+	fault(m, VIRTIO_GPGPU_R_INSN_FIELD);
+}
+
+/* ------------------------------------------------------------------ control flow */
+static bool burn(struct machine *m)
+{
+	if (m->fuel == 0) {
+		fault(m, VIRTIO_GPGPU_R_OUT_OF_FUEL);
+		return false;
+	}
+	m->fuel--;
+	return true;
+}
+
+/* Goes to the instruction @distance after the next one. */
+static void jump(struct machine *m, int64_t distance)
+{
+	int64_t target = (int64_t)m->pc + 1 + distance;
+
+	if (target < 0 || target >= m->env->num_insns) {
+		fault(m, VIRTIO_GPGPU_R_JUMP);
+		return;
+	}
+	if (distance < 0 && !burn(m))
+		return;
+	m->pc = (uint32_t)target;
+}
+
+static void call_local(struct machine *m, int32_t distance)
+{
+	struct frame *frame = &m->frame[m->depth];
+
+	if (m->depth + 1 >= MAX_FRAMES) {
+		fault(m, VIRTIO_GPGPU_R_CALL_DEPTH);
+		return;
+	}
+	if (!burn(m))
+		return;
+	memcpy(frame->saved, &m->reg[6], sizeof(frame->saved));
+	frame->back = m->pc + 1;
+	m->depth++;
+	m->reg[10] -= FRAME_BYTES;
+	m->fuel++; /* a call is not a back edge too, wherever its target lies */
+	jump(m, distance);
+}
+
+/* Return: true when the main function returned. */
+static bool leave(struct machine *m)
+{
+	if (m->depth == 0)
+		return true;
+	m->depth--;
+	memcpy(&m->reg[6], m->frame[m->depth].saved, sizeof(m->frame[0].saved));
+	m->reg[10] += FRAME_BYTES;
+	m->pc = m->frame[m->depth].back;
+	return false;
+}
+
+/* Return: true when the program has ended. */
+static bool branch(struct machine *m, const struct bpf_insn *insn)
+{
+	bool wide = BPF_CLASS(insn->code) == BPF_JMP32;
+	int taken;
+
+	switch (BPF_OP(insn->code)) {
+	case BPF_JA:
+		jump(m, wide ? insn->imm : insn->off);
+		return false;
+	case BPF_EXIT:
+		return leave(m);
+	case BPF_CALL:
+		if (insn->src_reg == BPF_PSEUDO_CALL) {
+			call_local(m, insn->imm);
+		} else if (insn->src_reg == 0) {
+			interp_call(m, (uint32_t)insn->imm);
+			if (!m->fault)
+				m->pc++;
+		} else {
+			fault(m, VIRTIO_GPGPU_R_HELPER);
+		}
+		return false;
+	}
+	taken = interp_jump(insn, m->reg[insn->dst_reg], m->reg[insn->src_reg]);
+	if (taken < 0)
+		fault(m, VIRTIO_GPGPU_R_OPCODE);
+	else
+		jump(m, taken ? insn->off : 0);
+	return false;
+}
+
+static bool step(struct machine *m)
+{
+	const struct bpf_insn *insn = &m->env->insns[m->pc];
+
+	if (insn->dst_reg > 10 || insn->src_reg > 10) {
+		fault(m, VIRTIO_GPGPU_R_REGISTER);
+		return false;
+	}
+	switch (BPF_CLASS(insn->code)) {
+	case BPF_ALU:
+	case BPF_ALU64:
+		if (!interp_alu(insn, m->reg[insn->dst_reg], m->reg[insn->src_reg],
+				&m->reg[insn->dst_reg]))
+			fault(m, VIRTIO_GPGPU_R_OPCODE);
+		break;
+	case BPF_LDX:
+		load(m, insn);
+		break;
+	case BPF_ST:
+	case BPF_STX:
+		store(m, insn);
+		break;
+	case BPF_LD:
+		load_imm64(m, insn);
+		break;
+	default:
+		return branch(m, insn);
+	}
+	if (!m->fault)
+		m->pc++;
+	return false;
+}
+
+static void run(struct machine *m)
+{
+	uint64_t steps = 0;
+
+	m->fuel = m->env->fuel;
+	m->reg[1] = POINTER(REGION_CONTEXT, 0);
+	m->reg[10] = POINTER(REGION_STACK, sizeof(m->stack));
+	for (;;) {
+		if (m->pc >= m->env->num_insns) {
+			fault(m, VIRTIO_GPGPU_R_FALL_OFF);
+			break;
+		}
+		if (m->env->max_steps && steps == m->env->max_steps) {
+			fault(m, VIRTIO_GPGPU_R_OUT_OF_FUEL);
+			break;
+		}
+		steps++;
+		if (step(m) || m->fault)
+			break;
+	}
+	m->env->steps = steps;
+}
+
+static bool finish(const struct machine *m, struct interp_result *result)
+{
+	result->r0 = m->reg[0];
+	if (m->fault) {
+		result->fault = (uint16_t)m->fault;
+		result->fault_insn = m->pc;
+	}
+	return !m->fault;
+}
+
+bool interp_xdp(struct interp_env *env, const struct interp_packet *packet,
+		struct interp_result *result)
+{
+	static struct machine m;
+	uint32_t verdict;
+
+	memset(&m, 0, sizeof(m));
+	memset(result, 0, sizeof(*result));
+	m.env = env;
+	m.packet = packet;
+	m.data = packet->data_off;
+	m.meta = packet->data_off - packet->meta_len;
+	m.end = packet->data_off + packet->data_len;
+	run(&m);
+	verdict = (uint32_t)m.reg[0];
+	result->verdict = m.fault || verdict > XDP_REDIRECT ? XDP_ABORTED : verdict;
+	if (result->verdict == XDP_REDIRECT)
+		result->egress_port = m.egress_port;
+	result->data_off = m.data;
+	result->data_len = m.end - m.data;
+	result->meta_len = (uint16_t)(m.data - m.meta);
+	return finish(&m, result);
+}
+
+bool interp_item(struct interp_env *env, const struct interp_arg *args, uint32_t num_args,
+		 const struct interp_grid *grid, uint64_t item, struct interp_result *result)
+{
+	static struct machine m;
+
+	memset(&m, 0, sizeof(m));
+	memset(result, 0, sizeof(*result));
+	m.env = env;
+	m.args = args;
+	m.num_args = num_args;
+	m.grid = grid;
+	m.global[0] = item % grid->size[0];
+	m.global[1] = item / grid->size[0] % grid->size[1];
+	m.global[2] = item / grid->size[0] / grid->size[1];
+	run(&m);
+	return finish(&m, result);
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * interp.h - a tiny reference interpreter for BPF: the second opinion of the tests.
+ *
+ * How it works: one item (a packet or a work item) runs at a time, one instruction at a time, with no
+ * attempt at speed. Everything in here is written from RFC 9669 and from what bpf-helpers(7) says of the
+ * helpers, never from the translator or its run-time library, so that the two share no mistake.
+ *
+ * Invariants: a pointer is (region, offset) packed into 64 bits, region in the top 16; a memory access
+ * finds its bytes in one place, interp_mem(), which checks the range. No program can make the interpreter
+ * touch other memory or run for ever: back edges and calls burn fuel. Region numbers differ from those of
+ * the compiled code on purpose: a program whose output depends on a pointer's value shows as a mismatch.
+ *
+ * Ownership: the caller owns everything it passes in; maps are made and freed with the functions here.
+ * Threads: none; one run at a time per environment.
+ */
+#ifndef TESTS_INTERP_H
+#define TESTS_INTERP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <linux/bpf.h>
+
+#define INTERP_MAX_MAPS 64
+#define INTERP_MAX_ARGS 16
+
+/* ------------------------------------------------------------------ maps
+ * Simple models: linear search everywhere. Errors are the kernel's, negative errno.
+ */
+struct interp_map;
+
+/*
+ * interp_map_new() - make an empty map.
+ * @type: VIRTIO_GPGPU_MAP_*, equal to the kernel's BPF_MAP_TYPE_*
+ * @num_cpus: copies of a per-CPU array; ignored for other types
+ * @rdonly: programs may not write values
+ */
+struct interp_map *interp_map_new(uint32_t type, uint32_t key_size, uint32_t value_size,
+				  uint32_t max_entries, uint32_t num_cpus, bool rdonly);
+void interp_map_free(struct interp_map *map);
+
+/*
+ * interp_map_lookup() - Return: the value of @key (of copy @cpu), or NULL. It stays valid until the map
+ * is freed, but may then belong to another key.
+ */
+void *interp_map_lookup(struct interp_map *map, const void *key, uint32_t cpu);
+int interp_map_update(struct interp_map *map, const void *key, const void *value, uint64_t flags,
+		      uint32_t cpu);
+int interp_map_delete(struct interp_map *map, const void *key);
+
+/* interp_map_count() - elements in use; interp_map_at() - the @i-th of them, in no particular order. */
+uint32_t interp_map_count(const struct interp_map *map);
+void interp_map_at(const struct interp_map *map, uint32_t i, const void **key, const void **value,
+		   uint32_t cpu);
+
+/* ------------------------------------------------------------------ running */
+struct interp_arg {
+	uint8_t *base; /* buffer, or NULL for a value */
+	uint64_t size; /* bytes */
+	uint64_t value;
+	bool writable;
+};
+
+struct interp_env {
+	const struct bpf_insn *insns;
+	uint32_t num_insns;
+	struct interp_map *maps[INTERP_MAX_MAPS]; /* imm of ld_imm64 with src_reg 1 or 2 */
+	uint32_t num_maps;
+	uint64_t fuel; /* back edges taken and calls made */
+	uint64_t max_steps; /* instructions; 0: no bound but the fuel */
+	uint64_t ktime_ns; /* what the helpers answer */
+	uint32_t random;
+	uint32_t cpu;
+	uint64_t steps; /* out: instructions run */
+};
+
+struct interp_packet { /* in: as struct virtio_gpgpu_packet_desc */
+	uint8_t *slot;
+	uint32_t stride;
+	uint32_t data_off, data_len;
+	uint16_t meta_len, rx_queue;
+	uint32_t ingress_port;
+};
+
+struct interp_grid {
+	uint32_t size[3], group[3];
+};
+
+struct interp_result {
+	uint64_t r0; /* what the program returned, all 64 bits */
+	uint32_t verdict; /* XDP: R0, or XDP_ABORTED if it is none or the program faulted */
+	uint32_t egress_port;
+	uint32_t data_off, data_len;
+	uint16_t meta_len;
+	uint16_t fault; /* 0 or VIRTIO_GPGPU_R_* */
+	uint32_t fault_insn;
+};
+
+/* interp_xdp() - run an XDP program on one packet. Return: true if it ended without a fault. */
+bool interp_xdp(struct interp_env *env, const struct interp_packet *packet,
+		struct interp_result *result);
+
+/*
+ * interp_item() - run a compute kernel for one work item.
+ * @item: linear number, x fastest
+ */
+bool interp_item(struct interp_env *env, const struct interp_arg *args, uint32_t num_args,
+		 const struct interp_grid *grid, uint64_t item, struct interp_result *result);
+
+/*
+ * interp_alu() - one ALU or ALU64 instruction as a function, for tests of their own.
+ * Return: false if the encoding is not in RFC 9669.
+ */
+bool interp_alu(const struct bpf_insn *insn, uint64_t dst, uint64_t src, uint64_t *result);
+/* interp_jump() - Return: 1 taken, 0 not, -1 not a conditional jump of RFC 9669. */
+int interp_jump(const struct bpf_insn *insn, uint64_t dst, uint64_t src);
+
+#endif
