@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Maps: created, read and written by control commands.
+ *
+ * How it works: keys and values are copied between the user and the command; the driver knows their
+ * sizes from the map's creation and checks what the user says against them, so that a command is as long
+ * as its map wants it and an answer is never copied past the user's room.
+ */
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include <drm/virtio_gpgpu_drm.h>
+
+#include "ctx.h"
+#include "map.h"
+
+struct vgpgpu_map {
+	struct vgpgpu_obj obj;
+	u32 key_size;
+	u32 value_size;			/* as it travels: of all CPUs, each padded to 8 */
+};
+
+static void map_free(struct vgpgpu_obj *obj)
+{
+	kfree(container_of(obj, struct vgpgpu_map, obj));
+}
+
+/* Return: bytes of a value as it travels, or -errno */
+static int travel_size(struct vgpgpu_device *gdev, u32 type, u32 value_size, u32 *size)
+{
+	struct virtio_gpgpu_caps caps;
+	int ret;
+
+	*size = value_size;
+	if (type != VIRTIO_GPGPU_MAP_PERCPU_ARRAY)
+		return 0;
+	ret = vgpgpu_caps_get(gdev, &caps);
+	if (ret)
+		return ret;
+	if (value_size > VIRTIO_GPGPU_MAX_VALUE ||
+	    check_mul_overflow(round_up(value_size, 8), le32_to_cpu(caps.num_cpus), size))
+		return -E2BIG;
+	return 0;
+}
+
+int vgpgpu_map_create_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct vgpgpu_device *gdev = to_vgpgpu(drm);
+	struct drm_virtio_gpgpu_map_create *args = data;
+	struct vgpgpu_ctx *ctx = file->driver_priv;
+	struct virtio_gpgpu_req_map_create *req;
+	struct vgpgpu_cmd *cmd;
+	struct vgpgpu_map *map;
+	int ret;
+
+	memset(&args->result, 0, sizeof(args->result));
+	ret = vgpgpu_ctx_get_ready(ctx, &args->result);
+	if (ret)
+		return ret;
+
+	map = kzalloc(sizeof(*map), GFP_KERNEL_ACCOUNT);
+	if (!map)
+		return -ENOMEM;
+	ret = travel_size(gdev, args->type, args->value_size, &map->value_size);
+	if (!ret)
+		ret = vgpgpu_obj_init(&map->obj, gdev, ctx, VGPGPU_MAP, map_free);
+	if (ret) {
+		kfree(map);
+		return ret;
+	}
+	map->key_size = args->key_size;
+
+	cmd = vgpgpu_cmd_alloc(gdev, VIRTIO_GPGPU_CMD_MAP_CREATE, ctx->obj.id, sizeof(*req),
+			       sizeof(struct virtio_gpgpu_resp_hdr));
+	if (IS_ERR(cmd)) {
+		ret = PTR_ERR(cmd);
+		goto put_map;
+	}
+	req = cmd->req.out;
+	req->id = cpu_to_le32(map->obj.id);
+	req->map_type = cpu_to_le32(args->type);
+	req->key_size = cpu_to_le32(args->key_size);
+	req->value_size = cpu_to_le32(args->value_size);
+	req->max_entries = cpu_to_le32(args->max_entries);
+	req->map_flags = cpu_to_le32(args->flags);
+	static_assert(sizeof(req->name) == sizeof(args->name));
+	memcpy(req->name, args->name, sizeof(req->name));
+	vgpgpu_obj_get(&map->obj);
+	cmd->creates = &map->obj;
+	ret = vgpgpu_cmd_run(cmd, &args->result);
+	vgpgpu_cmd_put(cmd);
+	if (ret)
+		goto put_map;
+
+	ret = xa_alloc(&ctx->maps, &args->handle, &map->obj, xa_limit_31b, GFP_KERNEL_ACCOUNT);
+	if (!ret)
+		return 0;
+put_map:
+	vgpgpu_obj_put(&map->obj);
+	return ret;
+}
+
+int vgpgpu_map_destroy_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct drm_virtio_gpgpu_handle *args = data;
+	struct vgpgpu_ctx *ctx = file->driver_priv;
+
+	memset(&args->result, 0, sizeof(args->result));
+	if (args->pad)
+		return -EINVAL;
+	return vgpgpu_ctx_destroy_handle(&ctx->maps, args->handle);
+}
+
+int vgpgpu_map_freeze_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct drm_virtio_gpgpu_handle *args = data;
+	struct vgpgpu_ctx *ctx = file->driver_priv;
+	struct vgpgpu_obj *obj;
+	int ret;
+
+	memset(&args->result, 0, sizeof(args->result));
+	if (args->pad)
+		return -EINVAL;
+	obj = vgpgpu_ctx_find(&ctx->maps, args->handle);
+	if (!obj)
+		return -ENOENT;
+	ret = vgpgpu_ctx_get_ready(ctx, &args->result);
+	if (!ret)
+		ret = vgpgpu_cmd_id(obj, ctx, VIRTIO_GPGPU_CMD_MAP_FREEZE, &args->result);
+	vgpgpu_obj_put(obj);
+	return ret;
+}
+
+/* What each operation sends and gets back. */
+static const struct {
+	u32 type;
+	bool sends_key, key_optional, sends_value, gets_value, gets_key;
+} map_ops[] = {
+	[DRM_VIRTIO_GPGPU_MAP_LOOKUP] = {
+		.type = VIRTIO_GPGPU_CMD_MAP_LOOKUP, .sends_key = true, .gets_value = true,
+	},
+	[DRM_VIRTIO_GPGPU_MAP_UPDATE] = {
+		.type = VIRTIO_GPGPU_CMD_MAP_UPDATE, .sends_key = true, .sends_value = true,
+	},
+	[DRM_VIRTIO_GPGPU_MAP_DELETE] = {
+		.type = VIRTIO_GPGPU_CMD_MAP_DELETE, .sends_key = true,
+	},
+	[DRM_VIRTIO_GPGPU_MAP_NEXT_KEY] = {
+		.type = VIRTIO_GPGPU_CMD_MAP_NEXT_KEY, .sends_key = true, .key_optional = true,
+		.gets_key = true,
+	},
+};
+
+/* Copies the answer to the user; @want bytes are what the map's sizes say. */
+static int map_copy_answer(struct vgpgpu_cmd *cmd, u64 user, u32 want)
+{
+	const struct virtio_gpgpu_resp_map_op *resp = cmd->req.in;
+
+	if (cmd->req.in_len < sizeof(*resp) || le32_to_cpu(resp->size) != want ||
+	    cmd->req.in_len - sizeof(*resp) < want)
+		return -EPROTO;
+	return copy_to_user(u64_to_user_ptr(user), resp + 1, want) ? -EFAULT : 0;
+}
+
+static int map_op(struct vgpgpu_ctx *ctx, struct vgpgpu_map *map,
+		  struct drm_virtio_gpgpu_map_op *args)
+{
+	u32 type = map_ops[args->op].type;
+	bool gets_value = map_ops[args->op].gets_value;
+	bool gets_key = map_ops[args->op].gets_key;
+	u32 out_key = 0, out_value = 0, in = 0;
+	size_t in_cap = sizeof(struct virtio_gpgpu_resp_hdr);
+	struct virtio_gpgpu_req_map_op *req;
+	struct vgpgpu_cmd *cmd;
+	void *key, *value;
+	int ret;
+
+	if (map_ops[args->op].sends_key && (args->key || !map_ops[args->op].key_optional))
+		out_key = map->key_size;
+	if (map_ops[args->op].sends_value) {
+		out_value = map->value_size;
+		if (args->value_size != out_value)
+			return -EINVAL;
+	} else if (args->flags) {
+		return -EINVAL;
+	}
+	if (gets_value || gets_key) {
+		in = gets_value ? map->value_size : map->key_size;
+		if (args->value_size < in)
+			return -EINVAL;
+		in_cap = sizeof(struct virtio_gpgpu_resp_map_op) + round_up((size_t)in, 8);
+	} else if (!out_value && (args->value || args->value_size)) {
+		return -EINVAL;
+	}
+
+	cmd = vgpgpu_cmd_alloc(map->obj.gdev, type, ctx->obj.id,
+			       sizeof(*req) + round_up((size_t)out_key, 8) +
+					round_up((size_t)out_value, 8), in_cap);
+	if (IS_ERR(cmd))
+		return PTR_ERR(cmd);
+	req = cmd->req.out;
+	req->id = cpu_to_le32(map->obj.id);
+	req->key_size = cpu_to_le32(out_key);
+	req->value_size = cpu_to_le32(out_value);
+	req->op_flags = cpu_to_le32(args->flags);
+	key = req + 1;
+	value = key + round_up((size_t)out_key, 8);
+	ret = -EFAULT;
+	if (copy_from_user(key, u64_to_user_ptr(args->key), out_key) ||
+	    copy_from_user(value, u64_to_user_ptr(args->value), out_value))
+		goto put;
+
+	vgpgpu_obj_get(&map->obj);
+	cmd->uses = &map->obj;
+	ret = vgpgpu_cmd_run(cmd, &args->result);
+	if (!ret && in)
+		ret = map_copy_answer(cmd, args->value, in);
+put:
+	vgpgpu_cmd_put(cmd);
+	return ret;
+}
+
+int vgpgpu_map_op_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
+{
+	struct drm_virtio_gpgpu_map_op *args = data;
+	struct vgpgpu_ctx *ctx = file->driver_priv;
+	struct vgpgpu_obj *obj;
+	int ret;
+
+	memset(&args->result, 0, sizeof(args->result));
+	if (args->op >= ARRAY_SIZE(map_ops) || !map_ops[args->op].type)
+		return -EINVAL;
+	obj = vgpgpu_ctx_find(&ctx->maps, args->handle);
+	if (!obj)
+		return -ENOENT;
+	ret = vgpgpu_ctx_get_ready(ctx, &args->result);
+	if (!ret)
+		ret = map_op(ctx, container_of(obj, struct vgpgpu_map, obj), args);
+	vgpgpu_obj_put(obj);
+	return ret;
+}

@@ -1,0 +1,441 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Timelines: the order of jobs, their fences, and their end.
+ *
+ * How it works: a timeline is a list of jobs in the order in which they were submitted. A job goes to
+ * the device when everything that it waits for has signalled and everything before it has gone. The
+ * device runs the jobs of a timeline in order; answers may still overtake each other, since queues are
+ * not ordered, so a job's waiter is woken by its own answer but its fence signals only when those
+ * before it have.
+ *
+ * Invariants: a fence that anybody outside has seen signals in bounded time. A job that waits in the
+ * driver waits for fences alone, which promise the same. A job that the device has is first asked to
+ * end (JOB_CANCEL) when it has been the first of its timeline for too long, and then taken from it by
+ * a reset of the device. Nothing allocates memory between the two.
+ *
+ * Locks: tl_lock is taken outside queue locks and outside fences' locks. A dependency's callback runs
+ * under a foreign fence's lock; it takes none of ours and leaves the rest to a work item, which also
+ * keeps a chain of dependent jobs from ending recursively.
+ */
+#include <linux/module.h>
+#include <linux/slab.h>
+
+#include <drm/drm_print.h>
+#include <drm/virtio_gpgpu_drm.h>
+
+#include "ctx.h"
+#include "job.h"
+
+#define CANCEL_GRACE_MS		10000	/* for the device to end a job that it was told to end */
+
+/* Jobs that one file may have under way, as a share of what the device takes. */
+#define FILE_SHARE		4
+
+/* ------------------------------------------------------------------------------------------ fences */
+
+struct vgpgpu_fence {
+	struct dma_fence base;		/* first: it is freed as such */
+	spinlock_t lock;
+};
+
+static const char *fence_driver_name(struct dma_fence *fence)
+{
+	return KBUILD_MODNAME;
+}
+
+static const char *fence_timeline_name(struct dma_fence *fence)
+{
+	return "job";
+}
+
+/* A fence can outlive every file, in a sync_file or another driver, and needs this code until then. */
+static void fence_release(struct dma_fence *fence)
+{
+	dma_fence_free(fence);
+	module_put(THIS_MODULE);
+}
+
+static const struct dma_fence_ops fence_ops = {
+	.get_driver_name	= fence_driver_name,
+	.get_timeline_name	= fence_timeline_name,
+	.release		= fence_release,
+};
+
+/* Return: memory for a fence, to be initialised by vgpgpu_timeline_append() or freed, or NULL */
+struct dma_fence *vgpgpu_fence_alloc(void)
+{
+	struct vgpgpu_fence *fence = kzalloc(sizeof(*fence), GFP_KERNEL_ACCOUNT);
+
+	static_assert(offsetof(struct vgpgpu_fence, base) == 0);
+	return fence ? &fence->base : NULL;
+}
+
+/* Return: whether jobs of @timeline come after @fence anyway */
+bool vgpgpu_timeline_orders(struct vgpgpu_ctx *ctx, u32 timeline, struct dma_fence *fence)
+{
+	return fence->ops == &fence_ops && fence->context == ctx->fence_context + timeline;
+}
+
+/* ------------------------------------------------------------------------- how many may be under way */
+
+static bool try_reserve(struct vgpgpu_ctx *ctx)
+{
+	struct vgpgpu_device *gdev = ctx->obj.gdev;
+	bool ok;
+
+	spin_lock_irq(&gdev->slot_lock);
+	ok = gdev->num_slots < gdev->max_slots &&
+	     ctx->num_slots < max(gdev->max_slots / FILE_SHARE, 1U);
+	if (ok) {
+		gdev->num_slots++;
+		ctx->num_slots++;
+	}
+	spin_unlock_irq(&gdev->slot_lock);
+	return ok;
+}
+
+/* Waits until one more job may be submitted. Return: 0 or -ERESTARTSYS */
+int vgpgpu_timeline_reserve(struct vgpgpu_ctx *ctx)
+{
+	return wait_event_interruptible(ctx->obj.gdev->slot_wait, try_reserve(ctx));
+}
+
+/* Any context. */
+void vgpgpu_timeline_unreserve(struct vgpgpu_ctx *ctx)
+{
+	struct vgpgpu_device *gdev = ctx->obj.gdev;
+	unsigned long flags;
+
+	spin_lock_irqsave(&gdev->slot_lock, flags);
+	gdev->num_slots--;
+	ctx->num_slots--;
+	spin_unlock_irqrestore(&gdev->slot_lock, flags);
+	wake_up_all(&gdev->slot_wait);
+}
+
+/* --------------------------------------------------------------------------------------- a job's end */
+
+static void account(struct vgpgpu_job *job)
+{
+	const struct virtio_gpgpu_resp_job *resp = job->req.in;
+	struct vgpgpu_ctx *ctx = job->ctx;
+
+	atomic64_inc(&ctx->num_jobs);
+	if (job->req.in_len >= sizeof(*resp))
+		atomic64_add(le64_to_cpu(resp->device_ns),
+			     job->packet ? &ctx->packet_ns : &ctx->compute_ns);
+}
+
+/* The first job of a timeline that the device has gets a deadline. Called with tl_lock held. */
+static void watch_head(struct vgpgpu_timeline *tl)
+{
+	struct vgpgpu_job *head = list_first_entry_or_null(&tl->jobs, struct vgpgpu_job, node);
+
+	if (head && head->state == VGPGPU_JOB_SENT && !READ_ONCE(head->req.timeout_ms)) {
+		/* Where it has to wait for room in the ring, the deadline is set again after that. */
+		WRITE_ONCE(head->req.timeout_ms, vgpgpu_job_timeout_ms);
+		WRITE_ONCE(head->req.deadline, jiffies + msecs_to_jiffies(vgpgpu_job_timeout_ms));
+	}
+}
+
+/* The response is there, from the device or in its place. Any context. */
+static void job_finish(struct vgpgpu_job *job)
+{
+	struct vgpgpu_ctx *ctx = job->ctx;
+	struct vgpgpu_timeline *tl = &ctx->timelines[job->timeline];
+	struct vgpgpu_job *head, *next;
+	const struct virtio_gpgpu_resp_hdr *hdr;
+	unsigned long flags;
+	unsigned int i;
+	LIST_HEAD(ended);
+	int error;
+
+	/* The timeline's may go in another thread as soon as the lock is dropped. */
+	kref_get(&job->ref);
+	account(job);
+	if (vgpgpu_req_status(&job->req) == VIRTIO_GPGPU_S_DEVICE_LOST)
+		WRITE_ONCE(ctx->lost, true);
+	for (i = 0; i < job->num_objs; i++)
+		vgpgpu_obj_put(job->objs[i]);
+	job->num_objs = 0;
+
+	spin_lock_irqsave(&ctx->tl_lock, flags);
+	job->state = VGPGPU_JOB_DONE;
+	complete_all(&job->done);
+	list_for_each_entry_safe(head, next, &tl->jobs, node) {
+		if (head->state != VGPGPU_JOB_DONE)
+			break;
+		list_move_tail(&head->node, &ended);
+		hdr = vgpgpu_req_resp(&head->req);
+		error = vgpgpu_errno(le32_to_cpu(hdr->status), le32_to_cpu(hdr->reason));
+		if (error)
+			dma_fence_set_error(head->fence, error);
+		dma_fence_signal(head->fence);
+	}
+	watch_head(tl);
+	spin_unlock_irqrestore(&ctx->tl_lock, flags);
+
+	list_for_each_entry_safe(head, next, &ended, node) {
+		list_del_init(&head->node);
+		vgpgpu_job_put(head);
+	}
+	vgpgpu_timeline_unreserve(ctx);
+	vgpgpu_job_put(job);	/* and perhaps the context with it */
+}
+
+static void job_done(struct vgpgpu_req *req)
+{
+	job_finish(req->job);
+}
+
+/* Ends jobs that the device does not get. */
+static void fail_jobs(struct list_head *jobs)
+{
+	struct vgpgpu_job *job, *next;
+
+	list_for_each_entry_safe(job, next, jobs, fail_node) {
+		list_del_init(&job->fail_node);
+		if (job->cancelled)
+			vgpgpu_req_fail(&job->req, VIRTIO_GPGPU_S_CANCELLED, VIRTIO_GPGPU_R_NONE);
+		else
+			vgpgpu_req_fail(&job->req, VIRTIO_GPGPU_S_DEVICE_LOST,
+					VIRTIO_GPGPU_R_RESET);
+		job_finish(job);
+	}
+}
+
+/* ------------------------------------------------------------------------------------- a job's start */
+
+/* Sends what can go. Called with tl_lock held; what cannot go at all is collected in @failed. */
+static void pump(struct vgpgpu_ctx *ctx, struct vgpgpu_timeline *tl, struct list_head *failed)
+{
+	struct vgpgpu_job *job;
+
+	list_for_each_entry(job, &tl->jobs, node) {
+		if (job->state != VGPGPU_JOB_HELD)
+			continue;
+		if (ctx->closing)
+			job->cancelled = true;
+		if (atomic_read(&job->num_waits) && !job->cancelled)
+			break;
+		job->state = VGPGPU_JOB_SENT;
+		if (job->cancelled || !vgpgpu_ctx_alive(ctx) ||
+		    !vgpgpu_queue_add(job->queue, &job->req))
+			list_add_tail(&job->fail_node, failed);
+	}
+	watch_head(tl);
+}
+
+void vgpgpu_timeline_pump_work(struct work_struct *work)
+{
+	struct vgpgpu_ctx *ctx = container_of(work, struct vgpgpu_ctx, pump_work);
+	unsigned int i;
+	LIST_HEAD(failed);
+
+	spin_lock_irq(&ctx->tl_lock);
+	for (i = 0; i < VGPGPU_NUM_TIMELINES; i++)
+		pump(ctx, &ctx->timelines[i], &failed);
+	spin_unlock_irq(&ctx->tl_lock);
+	fail_jobs(&failed);
+	vgpgpu_obj_put(&ctx->obj);
+}
+
+static void queue_pump(struct vgpgpu_ctx *ctx)
+{
+	vgpgpu_obj_get(&ctx->obj);
+	/* Pending already: it has a reference, so this is not the last one. */
+	if (!queue_work(vgpgpu_wq, &ctx->pump_work))
+		vgpgpu_obj_put(&ctx->obj);
+}
+
+static void dep_signalled(struct dma_fence *fence, struct dma_fence_cb *cb)
+{
+	struct vgpgpu_dep *dep = container_of(cb, struct vgpgpu_dep, cb);
+	struct vgpgpu_job *job = dep->job;
+
+	if (atomic_dec_and_test(&job->num_waits))
+		queue_pump(job->ctx);
+	vgpgpu_job_put(job);
+}
+
+/**
+ * vgpgpu_timeline_append() - give a job its place in the order
+ * @job:	complete but for this; a place was reserved, @job->fence allocated
+ * @wire:	where in the request the timeline and sequence number go
+ *
+ * From here on the job ends, and the fence signals, whatever happens. The job is held until
+ * vgpgpu_timeline_submit() has been called, which must follow.
+ */
+void vgpgpu_timeline_append(struct vgpgpu_job *job, struct virtio_gpgpu_job *wire)
+{
+	struct vgpgpu_ctx *ctx = job->ctx;
+	struct vgpgpu_timeline *tl = &ctx->timelines[job->timeline];
+	struct vgpgpu_fence *fence = container_of(job->fence, struct vgpgpu_fence, base);
+
+	job->req.job = job;
+	job->req.done = job_done;
+	atomic_set(&job->num_waits, 1);
+	spin_lock_init(&fence->lock);
+	__module_get(THIS_MODULE);	/* fence_release() */
+
+	spin_lock_irq(&ctx->tl_lock);
+	job->seq = ++tl->seq;
+	wire->timeline = cpu_to_le32(job->timeline);
+	wire->num_fences = 0;
+	wire->seq = cpu_to_le64(job->seq);
+	dma_fence_init(&fence->base, &fence_ops, &fence->lock, ctx->fence_context + job->timeline,
+		       job->seq);
+	kref_get(&job->ref);
+	list_add_tail(&job->node, &tl->jobs);
+	spin_unlock_irq(&ctx->tl_lock);
+}
+
+/* Waits for the job's dependencies without blocking, and sends it when there are none left. */
+void vgpgpu_timeline_submit(struct vgpgpu_job *job)
+{
+	struct vgpgpu_ctx *ctx = job->ctx;
+	unsigned int i;
+	LIST_HEAD(failed);
+
+	for (i = 0; i < job->num_deps; i++) {
+		struct vgpgpu_dep *dep = &job->deps[i];
+
+		dep->job = job;
+		kref_get(&job->ref);
+		atomic_inc(&job->num_waits);
+		if (dma_fence_add_callback(dep->fence, &dep->cb, dep_signalled)) {
+			atomic_dec(&job->num_waits);
+			vgpgpu_job_put(job);
+		}
+	}
+
+	spin_lock_irq(&ctx->tl_lock);
+	atomic_dec(&job->num_waits);
+	pump(ctx, &ctx->timelines[job->timeline], &failed);
+	spin_unlock_irq(&ctx->tl_lock);
+	fail_jobs(&failed);
+}
+
+/* ------------------------------------------------------------------------------------- cancellation */
+
+static struct vgpgpu_cmd *cancel_cmd(struct vgpgpu_ctx *ctx, u32 timeline, u64 seq)
+{
+	struct virtio_gpgpu_req_job_cancel *req;
+	struct vgpgpu_cmd *cmd;
+
+	cmd = vgpgpu_cmd_alloc(ctx->obj.gdev, VIRTIO_GPGPU_CMD_JOB_CANCEL, ctx->obj.id,
+			       sizeof(*req), sizeof(struct virtio_gpgpu_resp_hdr));
+	if (IS_ERR(cmd))
+		return cmd;
+	req = cmd->req.out;
+	req->timeline = cpu_to_le32(timeline);
+	req->seq = cpu_to_le64(seq);
+	vgpgpu_obj_get(&ctx->obj);
+	cmd->uses = &ctx->obj;
+	return cmd;
+}
+
+/**
+ * vgpgpu_timeline_cancel() - cancel a job, and those before it on its timeline
+ * @job:	the last one to cancel
+ * @result:	filled with what the device said
+ *
+ * Return: 0, also if it has ended already, or -errno
+ */
+int vgpgpu_timeline_cancel(struct vgpgpu_job *job, struct drm_virtio_gpgpu_result *result)
+{
+	struct vgpgpu_ctx *ctx = job->ctx;
+	struct vgpgpu_timeline *tl = &ctx->timelines[job->timeline];
+	struct vgpgpu_cmd *cmd;
+	struct vgpgpu_job *j;
+	bool sent = false;
+	LIST_HEAD(failed);
+	int ret;
+
+	spin_lock_irq(&ctx->tl_lock);
+	list_for_each_entry(j, &tl->jobs, node) {
+		if (j->seq > job->seq)
+			break;
+		if (j->state == VGPGPU_JOB_HELD)
+			j->cancelled = true;
+		sent |= j->state == VGPGPU_JOB_SENT;
+	}
+	pump(ctx, tl, &failed);
+	spin_unlock_irq(&ctx->tl_lock);
+	fail_jobs(&failed);
+	if (!sent)
+		return 0;
+
+	cmd = cancel_cmd(ctx, job->timeline, job->seq);
+	if (IS_ERR(cmd))
+		return PTR_ERR(cmd);
+	ret = vgpgpu_cmd_run(cmd, result);
+	vgpgpu_cmd_put(cmd);
+	if (ret == -ENOENT) {	/* ended meanwhile */
+		memset(result, 0, sizeof(*result));
+		ret = 0;
+	}
+	return ret;
+}
+
+/* The file is closed: whatever has not ended is to end, and nobody waits for it. */
+void vgpgpu_timeline_close(struct vgpgpu_ctx *ctx)
+{
+	struct vgpgpu_cmd *cmd;
+	LIST_HEAD(failed);
+	unsigned int i;
+	bool under_way;
+	u64 seq;
+
+	spin_lock_irq(&ctx->tl_lock);
+	ctx->closing = true;
+	for (i = 0; i < VGPGPU_NUM_TIMELINES; i++)
+		pump(ctx, &ctx->timelines[i], &failed);
+	spin_unlock_irq(&ctx->tl_lock);
+	fail_jobs(&failed);
+
+	for (i = 0; i < VGPGPU_NUM_TIMELINES; i++) {
+		spin_lock_irq(&ctx->tl_lock);
+		under_way = !list_empty(&ctx->timelines[i].jobs);
+		seq = ctx->timelines[i].seq;
+		spin_unlock_irq(&ctx->tl_lock);
+		if (!under_way || !vgpgpu_ctx_alive(ctx))
+			continue;
+		/* Without memory for it the jobs run to their end, which is as well. */
+		cmd = cancel_cmd(ctx, i, seq);
+		if (!IS_ERR(cmd))
+			vgpgpu_cmd_post(cmd);
+	}
+}
+
+/* ----------------------------------------------------------------------------------------- watchdog */
+
+/* Return: whether the device was told to end the job and has not, for too long */
+bool vgpgpu_job_overdue(struct vgpgpu_job *job)
+{
+	return job->condemned;
+}
+
+/* The job has been running for too long. Return: the job, with a reference, for the next function */
+struct vgpgpu_job *vgpgpu_job_condemn(struct vgpgpu_job *job)
+{
+	job->condemned = true;
+	WRITE_ONCE(job->req.deadline, jiffies + msecs_to_jiffies(CANCEL_GRACE_MS));
+	kref_get(&job->ref);
+	return job;
+}
+
+/* Asks the device to end the job; drops the reference. */
+void vgpgpu_job_execute(struct vgpgpu_job *job)
+{
+	struct vgpgpu_ctx *ctx = job->ctx;
+	struct vgpgpu_cmd *cmd;
+
+	drm_notice(&ctx->obj.gdev->drm,
+		   "job %llu on timeline %u of context %u takes too long, cancelling it\n",
+		   job->seq, job->timeline, ctx->obj.id);
+	cmd = cancel_cmd(ctx, job->timeline, job->seq);
+	if (!IS_ERR(cmd))
+		vgpgpu_cmd_post(cmd);
+	vgpgpu_job_put(job);
+}
