@@ -108,7 +108,42 @@ GP_RT uint32_t gp_rt_map_value_size(const struct gp_map *map)
 	return map->value_size;
 }
 
+GP_RT uint32_t gp_rt_map_frozen(const struct gp_map *map)
+{
+	return map->frozen;
+}
+
 /* --------------------------------------------------------------------- lane */
+
+GP_RT uint32_t gp_rt_data(struct gp_lane *lane)
+{
+	return lane->data_off;
+}
+
+GP_RT uint32_t gp_rt_data_end(struct gp_lane *lane)
+{
+	return lane->data_end;
+}
+
+GP_RT uint32_t gp_rt_data_meta(struct gp_lane *lane)
+{
+	return lane->meta_off;
+}
+
+GP_RT uint32_t gp_rt_ingress(struct gp_lane *lane)
+{
+	return lane->ingress;
+}
+
+GP_RT uint32_t gp_rt_rx_queue(struct gp_lane *lane)
+{
+	return lane->rx_queue;
+}
+
+GP_RT uint32_t gp_rt_egress(struct gp_lane *lane)
+{
+	return 0;
+}
 
 GP_RT uint32_t gp_rt_burn(struct gp_lane *lane, uint64_t cost)
 {
@@ -122,6 +157,11 @@ GP_RT void gp_rt_fault(struct gp_lane *lane, uint32_t reason, uint32_t insn)
 {
 	lane->fault = reason;
 	lane->fault_insn = insn;
+}
+
+GP_RT uint32_t gp_rt_faulted(struct gp_lane *lane)
+{
+	return lane->fault;
 }
 
 GP_RT void gp_rt_set_stack(struct gp_lane *lane, uint8_t *base, uint64_t size)

@@ -94,6 +94,7 @@ uint8_t *gp_rt_map_values(struct gp_lane *lane, uint32_t n);
 uint32_t gp_rt_map_type(const struct gp_map *map);
 uint32_t gp_rt_map_key_size(const struct gp_map *map);
 uint32_t gp_rt_map_value_size(const struct gp_map *map);
+uint32_t gp_rt_map_frozen(const struct gp_map *map);	/* nonzero: programs may not write */
 
 /* --------------------------------------------------------------------- lane */
 
@@ -107,6 +108,7 @@ uint32_t gp_rt_egress(struct gp_lane *lane);	/* xdp_md.egress_ifindex: 0 */
 /* gp_rt_burn() - take @cost of the lane's fuel. Return: 1 where it did not have that much left, else 0. */
 uint32_t gp_rt_burn(struct gp_lane *lane, uint64_t cost);
 void gp_rt_fault(struct gp_lane *lane, uint32_t reason, uint32_t insn);
+uint32_t gp_rt_faulted(struct gp_lane *lane);	/* reason, or 0 */
 void gp_rt_set_stack(struct gp_lane *lane, uint8_t *base, uint64_t size);
 
 /* --------------------------------------------------------------------- maps

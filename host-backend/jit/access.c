@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * access.c - how a program reaches memory: stack frames, checks, loads, stores, atomics.
+ *
+ * The check. With o the offset, n the bytes and len the region's size: o <= len && o + n <= len, in 64 bits,
+ * n a small constant; neither half alone is enough, since o + n may wrap. LLVM proves most of it from the
+ * program's own comparison. Where the size is a constant, both become o <= len - n. Where n is not
+ * constant: o <= len && n <= len - o.
+ *
+ * Speculation. The processor may run ahead of a check that fails. So a pointer with a variable part goes
+ * through gp_nospec() before the base is added: an instruction sequence that LLVM cannot see into, which
+ * leaves offsets alone that can pass the check and turns all others into 0. It works on the pointer
+ * without the instruction's displacement, so that LLVM keeps one result per pointer value; what the displacement
+ * adds stays within the guards around each region (GP_GUARD). Offsets that are constants from a
+ * trusted base (the packet's start, an argument's) need none.
+ *
+ * Frames. Where all accesses of a function to its frame have constant offsets and sizes, the frame is split into
+ * the byte ranges that are accessed together, and LLVM keeps them in registers. Else it lies in one
+ * array with all other frames, which is also what a stack handle resolves to. Either is zeroed.
+ */
+#include <glib.h>
+#include <stdio.h>
+#include <string.h>
+#include <virtio_gpgpu.h>
+#include "bpf/helpers.h"
+#include "bpf/opcodes.h"
+#include "jit/translate.h"
+
+/* ------------------------------------------------------------------- frames */
+
+static void join_bytes(bool *touched, bool *joined, int64_t off, int64_t size)
+{
+	int64_t first = off + GP_STACK_FRAME;
+
+	if (size <= 0 || first < 0 || first + size > GP_STACK_FRAME)
+		return;
+	for (int64_t i = first; i < first + size; i++) {
+		touched[i] = true;
+		joined[i] |= i + 1 < first + size;	/* with the next byte */
+	}
+}
+
+/* What one instruction touches of a frame that is only touched at constant offsets. */
+static void note_access(const struct gp_tr *tr, const struct gp_state *state, const struct bpf_insn *insn,
+			bool *touched, bool *joined)
+{
+	int class = BPF_CLASS(insn->code);
+	const struct gp_helper *helper;
+
+	if (class == BPF_LDX || class == BPF_ST || class == BPF_STX) {
+		const struct gp_val *ptr = &state->reg[class == BPF_LDX ? insn->src_reg : insn->dst_reg];
+
+		if (ptr->kind == GP_KIND_STACK && ptr->known)
+			join_bytes(touched, joined, ptr->off + insn->off, gp_insn_size(insn));
+		return;
+	}
+	if (insn->code != (BPF_JMP | BPF_CALL) || insn->src_reg != GP_CALL_HELPER)
+		return;
+	helper = gp_helper_find(insn->imm);
+	for (int arg = 0; helper && arg < GP_HELPER_ARGS; arg++) {
+		const struct gp_val *ptr = &state->reg[arg + 1], *map = &state->reg[1];
+		int64_t size = 0;
+
+		if (ptr->kind != GP_KIND_STACK || !ptr->known)
+			continue;
+		if (helper->args[arg] == GP_ARG_KEY)
+			size = tr->prog->maps[gp_val_one_map(map)].key_size;
+		else if (helper->args[arg] == GP_ARG_VALUE)
+			size = tr->prog->maps[gp_val_one_map(map)].value_size;
+		else if (helper->args[arg] != GP_ARG_SCALAR)
+			size = state->reg[arg + 2].off;
+		join_bytes(touched, joined, ptr->off, size);
+	}
+}
+
+static void split_frame(struct gp_tr *tr)
+{
+	bool touched[GP_STACK_FRAME] = { false }, joined[GP_STACK_FRAME] = { false };
+	const struct gp_func *func = &tr->cfg->funcs[tr->func];
+
+	for (uint32_t b = func->first_block; b < func->first_block + func->num_blocks; b++) {
+		struct gp_state state = tr->kinds->entry[b];
+
+		if (!tr->kinds->reached[b])
+			continue;
+		for (uint32_t i = tr->cfg->blocks[b].start; i < tr->cfg->blocks[b].end; i++) {
+			note_access(tr, &state, &tr->prog->insns[i], touched, joined);
+			gp_kinds_step(tr->kinds, &state, i);
+			i += gp_insn_is_ld_imm64(&tr->prog->insns[i]);
+		}
+	}
+	for (int i = 0, end; i < GP_STACK_FRAME; i = end) {
+		LLVMValueRef part, size;
+		int start = i & ~7;
+
+		for (end = i + 1; end < GP_STACK_FRAME && joined[end - 1]; end++)
+			;
+		if (!touched[i])
+			continue;
+		/* From a multiple of 8, so that what is aligned in the frame is aligned in the part. */
+		size = LLVMConstInt(tr->i64, (unsigned int)(end - start), 0);
+		part = LLVMBuildAlloca(tr->b, LLVMArrayType2(tr->i8, (unsigned int)(end - start)), "");
+		LLVMSetAlignment(part, 8);
+		LLVMBuildMemSet(tr->b, part, LLVMConstInt(tr->i8, 0, 0), size, 8);
+		for (int k = i; k < end; k++) {
+			tr->part[k] = part;
+			tr->part_start[k] = (int16_t)start;
+		}
+	}
+}
+
+static LLVMValueRef offset_pointer(struct gp_tr *tr, LLVMValueRef base, LLVMValueRef off)
+{
+	return LLVMBuildGEP2(tr->b, tr->i8, base, &off, 1, "");
+}
+
+void gp_tr_stack(struct gp_tr *tr, LLVMValueRef caller_stack)
+{
+	uint32_t bytes = tr->cfg->max_depth * GP_STACK_FRAME;
+
+	memset(tr->part, 0, sizeof(tr->part));
+	tr->stack = caller_stack;
+	if (tr->func == 0 && tr->kinds->frames_in_memory) {
+		LLVMValueRef args[3];
+
+		tr->stack = LLVMBuildAlloca(tr->b, LLVMArrayType2(tr->i8, bytes), "stack");
+		LLVMSetAlignment(tr->stack, 16);
+		args[0] = tr->lane;
+		args[1] = tr->stack;
+		args[2] = gp_tr_const(tr, bytes);
+		gp_tr_rt(tr, "gp_rt_set_stack", args, 3);
+	}
+	if (tr->kinds->funcs[tr->func].frame_in_memory) {
+		LLVMValueRef start = LLVMBuildAdd(tr->b, tr->fp, gp_tr_const(tr, -GP_STACK_FRAME), "");
+
+		LLVMBuildMemSet(tr->b, offset_pointer(tr, tr->stack, start), LLVMConstInt(tr->i8, 0, 0),
+				gp_tr_const(tr, GP_STACK_FRAME), 8);
+	} else {
+		split_frame(tr);
+	}
+}
+
+/* ------------------------------------------------------------------- checks */
+
+/*
+ * An offset that the processor cannot use before the check has passed, unless it is close to the region: keeps o where
+ * o + 2^15 < len + 2^16 (what the check lets through, displacement and size taken into account), else 0.
+ */
+static LLVMValueRef nospec(struct gp_tr *tr, LLVMValueRef off, LLVMValueRef len)
+{
+	LLVMValueRef span = LLVMBuildAdd(tr->b, len, gp_tr_const(tr, 65536), ""), args[2] = { off, span };
+	bool small = LLVMIsAConstantInt(span) && LLVMConstIntGetSExtValue(span) <= INT32_MAX;
+
+	return gp_tr_asm(tr, "leaq 32768($1), $0\n\tcmpq $2, $0\n\tsbbq $0, $0\n\tandq $1, $0",
+			 small ? "=&r,r,i,~{flags}" : "=&r,r,r,~{flags}", tr->i64, args, 2);
+}
+
+static LLVMValueRef bad_range(struct gp_tr *tr, LLVMValueRef off, LLVMValueRef size, LLVMValueRef len)
+{
+	LLVMValueRef past, end;
+
+	if (LLVMIsAConstantInt(size) && LLVMIsAConstantInt(len)) {
+		uint64_t n = LLVMConstIntGetZExtValue(size), l = LLVMConstIntGetZExtValue(len);
+
+		if (n > l)
+			return LLVMConstInt(tr->i1, 1, 0);
+		return LLVMBuildICmp(tr->b, LLVMIntUGT, off, gp_tr_const(tr, (int64_t)(l - n)), "");
+	}
+	past = LLVMBuildICmp(tr->b, LLVMIntUGT, off, len, "");
+	if (LLVMIsAConstantInt(size)) {
+		end = LLVMBuildAdd(tr->b, off, size, "");
+		end = LLVMBuildICmp(tr->b, LLVMIntUGT, end, len, "");
+	} else {
+		end = LLVMBuildICmp(tr->b, LLVMIntUGT, size, LLVMBuildSub(tr->b, len, off, ""), "");
+	}
+	return LLVMBuildOr(tr->b, past, end, "");
+}
+
+/* Check and address in a region whose base and size are known here; @reg_off without the displacement. */
+static LLVMValueRef checked(struct gp_tr *tr, LLVMValueRef base, LLVMValueRef len, LLVMValueRef reg_off,
+			    int64_t off, LLVMValueRef size, bool trusted)
+{
+	LLVMValueRef at = off ? LLVMBuildAdd(tr->b, reg_off, gp_tr_const(tr, off), "") : reg_off;
+
+	gp_tr_fault_if(tr, bad_range(tr, at, size, len), VIRTIO_GPGPU_R_OUT_OF_BOUNDS);
+	if (!trusted) {
+		at = nospec(tr, reg_off, len);
+		base = offset_pointer(tr, base, at);
+		return off ? offset_pointer(tr, base, gp_tr_const(tr, off)) : base;
+	}
+	return offset_pointer(tr, base, at);
+}
+
+static LLVMValueRef numbered(struct gp_tr *tr, const char *name, uint32_t n)
+{
+	LLVMValueRef args[2] = { tr->lane, LLVMConstInt(tr->i32, n, 0) };
+
+	return gp_tr_rt(tr, name, args, 2);
+}
+
+static LLVMValueRef argument_address(struct gp_tr *tr, const struct gp_val *val, LLVMValueRef reg_off, int64_t off,
+				     LLVMValueRef size, bool write)
+{
+	LLVMValueRef base = numbered(tr, "gp_rt_arg_base", val->arg);
+	LLVMValueRef len = numbered(tr, "gp_rt_arg_size", val->arg);
+	LLVMValueRef writable;
+
+	if (write) {
+		writable = numbered(tr, "gp_rt_arg_writable", val->arg);
+		if (tr->prog->arg_kind[val->arg] == VIRTIO_GPGPU_ARG_BUFFER_RO)
+			writable = gp_tr_const(tr, 0);
+		gp_tr_fault_if(tr, LLVMBuildICmp(tr->b, LLVMIntEQ, writable, gp_tr_const(tr, 0), ""),
+			       VIRTIO_GPGPU_R_OUT_OF_BOUNDS);
+	}
+	return checked(tr, base, len, reg_off, off, size, val->known);
+}
+
+static LLVMValueRef map_address(struct gp_tr *tr, int m, LLVMValueRef handle, int64_t off, LLVMValueRef size,
+				bool write)
+{
+	int64_t bias = (int64_t)((uint64_t)(GP_REGION_MAP0 + (unsigned int)m) << GP_REGION_SHIFT);
+	LLVMValueRef reg_off = LLVMBuildSub(tr->b, handle, gp_tr_const(tr, bias), "");
+	LLVMValueRef len = gp_tr_const(tr, (int64_t)tr->prog->maps[m].values_size);
+
+	if (write) {
+		LLVMValueRef map = numbered(tr, "gp_rt_map", (uint32_t)m);
+		LLVMValueRef frozen = gp_tr_rt(tr, "gp_rt_map_frozen", &map, 1);
+
+		if (tr->prog->maps[m].flags & VIRTIO_GPGPU_MAP_F_RDONLY_PROG)
+			frozen = LLVMConstInt(tr->i32, 1, 0);
+		gp_tr_fault_if(tr, LLVMBuildICmp(tr->b, LLVMIntNE, frozen,
+						 LLVMConstInt(LLVMTypeOf(frozen), 0, 0), ""),
+			       VIRTIO_GPGPU_R_OUT_OF_BOUNDS);
+	}
+	return checked(tr, numbered(tr, "gp_rt_map_values", (uint32_t)m), len, reg_off, off, size, false);
+}
+
+/* Any region: resolved at run time, which checks, masks and knows what may be written. */
+static LLVMValueRef any_address(struct gp_tr *tr, LLVMValueRef handle, int64_t off, LLVMValueRef size, bool write)
+{
+	LLVMValueRef args[4], ptr;
+
+	if (!LLVMIsAConstantInt(size))	/* the function takes 32 bits */
+		gp_tr_fault_if(tr, LLVMBuildICmp(tr->b, LLVMIntUGT, size, gp_tr_const(tr, INT32_MAX), ""),
+			       VIRTIO_GPGPU_R_OUT_OF_BOUNDS);
+	args[0] = tr->lane;
+	args[1] = off ? LLVMBuildAdd(tr->b, handle, gp_tr_const(tr, off), "") : handle;
+	args[2] = size;
+	args[3] = gp_tr_const(tr, write);
+	ptr = gp_tr_rt(tr, "gp_rt_region", args, 4);
+	gp_tr_fault_if(tr, LLVMBuildICmp(tr->b, LLVMIntEQ, ptr, LLVMConstNull(LLVMTypeOf(ptr)), ""),
+		       VIRTIO_GPGPU_R_OUT_OF_BOUNDS);
+	return ptr;
+}
+
+static LLVMValueRef own_frame(struct gp_tr *tr, int64_t off)
+{
+	int64_t byte = off + GP_STACK_FRAME;
+
+	if (!tr->kinds->funcs[tr->func].frame_in_memory)
+		return offset_pointer(tr, tr->part[byte], gp_tr_const(tr, byte - tr->part_start[byte]));
+	return offset_pointer(tr, tr->stack, LLVMBuildAdd(tr->b, tr->fp, gp_tr_const(tr, off), ""));
+}
+
+LLVMValueRef gp_tr_address(struct gp_tr *tr, int reg, int64_t off, LLVMValueRef size, bool write)
+{
+	const struct gp_val *val = &tr->state.reg[reg];
+	LLVMValueRef value = gp_tr_get(tr, reg), args[1] = { tr->lane };
+
+	switch (val->kind) {
+	case GP_KIND_STACK:
+		if (val->known && LLVMIsAConstantInt(size))	/* the range has been validated */
+			return LLVMConstIntGetZExtValue(size) ? own_frame(tr, val->off + off) :
+								LLVMConstNull(tr->ptr);
+		return checked(tr, tr->stack, gp_tr_const(tr, tr->cfg->max_depth * GP_STACK_FRAME), value, off,
+			       size, false);
+	case GP_KIND_PACKET:
+		return checked(tr, gp_tr_rt(tr, "gp_rt_pkt_base", args, 1), gp_tr_rt(tr, "gp_rt_pkt_end", args, 1),
+			       value, off, size, val->known);
+	case GP_KIND_ARG:
+		return argument_address(tr, val, value, off, size, write);
+	case GP_KIND_MAPVAL:
+		if (gp_val_one_map(val) >= 0)
+			return map_address(tr, gp_val_one_map(val), value, off, size, write);
+		return any_address(tr, value, off, size, write);
+	default:
+		return any_address(tr, value, off, size, write);
+	}
+}
+
+/* ----------------------------------------------------------------- accesses */
+
+static void load_context(struct gp_tr *tr, const struct bpf_insn *insn, const struct gp_ctx_field *field)
+{
+	static const char *const xdp_md[] = { "gp_rt_data", "gp_rt_data_end", "gp_rt_data_meta", "gp_rt_ingress",
+					      "gp_rt_rx_queue", "gp_rt_egress" };
+	unsigned int bits = gp_insn_size(insn) * 8;
+	LLVMValueRef args[1] = { tr->lane }, value;
+
+	if (tr->prog->kind == VIRTIO_GPGPU_PROG_XDP) {
+		value = gp_tr_rt(tr, xdp_md[field->field / 4], args, 1);
+		value = LLVMBuildZExt(tr->b, value, tr->i64, "");
+	} else if (field->val.kind == GP_KIND_ARG) {
+		value = gp_tr_const(tr, 0);
+	} else {
+		LLVMTypeRef type = LLVMIntTypeInContext(tr->ctx, bits);
+
+		value = numbered(tr, "gp_rt_arg_value", field->field);
+		value = LLVMBuildLShr(tr->b, value, gp_tr_const(tr, field->shift), "");
+		value = LLVMBuildTrunc(tr->b, value, type, "");
+		value = LLVMBuildIntCast2(tr->b, value, tr->i64, BPF_MODE(insn->code) == BPF_MEMSX, "");
+	}
+	gp_tr_set(tr, insn->dst_reg, value);
+}
+
+void gp_tr_load(struct gp_tr *tr, const struct bpf_insn *insn)
+{
+	const struct gp_val ptr = tr->state.reg[insn->src_reg];
+	uint32_t size = gp_insn_size(insn);
+	bool sign = BPF_MODE(insn->code) == BPF_MEMSX;
+	struct gp_state after = tr->state;
+	struct gp_ctx_field field;
+	LLVMValueRef at, value;
+
+	if (ptr.kind == GP_KIND_CTX) {
+		gp_ctx_field(tr->prog, ptr.off + insn->off, size, sign, &field);
+		load_context(tr, insn, &field);
+		return;
+	}
+	at = gp_tr_address(tr, insn->src_reg, insn->off, gp_tr_const(tr, size), false);
+	value = LLVMBuildLoad2(tr->b, LLVMIntTypeInContext(tr->ctx, size * 8), at, "");
+	LLVMSetAlignment(value, 1);
+	if (ptr.kind != GP_KIND_STACK)
+		value = LLVMBuildFreeze(tr->b, value, "");
+	value = sign ? LLVMBuildSExt(tr->b, value, tr->i64, "") : LLVMBuildZExt(tr->b, value, tr->i64, "");
+	/* A spilled pointer comes back: from the handle to what its kind says. */
+	gp_kinds_step(tr->kinds, &after, tr->insn);
+	if (size == 8) {
+		struct gp_val handle = { .kind = GP_KIND_ANY };
+
+		value = gp_tr_convert(tr, value, &handle, &after.reg[insn->dst_reg]);
+	}
+	gp_tr_set(tr, insn->dst_reg, value);
+}
+
+void gp_tr_store(struct gp_tr *tr, const struct bpf_insn *insn)
+{
+	uint32_t size = gp_insn_size(insn);
+	LLVMValueRef value, at, store;
+
+	at = gp_tr_address(tr, insn->dst_reg, insn->off, gp_tr_const(tr, size), true);
+	value = BPF_CLASS(insn->code) == BPF_STX ? gp_tr_handle(tr, insn->src_reg) : gp_tr_const(tr, insn->imm);
+	value = LLVMBuildTrunc(tr->b, value, LLVMIntTypeInContext(tr->ctx, size * 8), "");
+	store = LLVMBuildStore(tr->b, value, at);
+	LLVMSetAlignment(store, 1);
+}
+
+/* Bases are aligned to 8, so the offset decides where it is known; else the address does. */
+static void check_alignment(struct gp_tr *tr, const struct bpf_insn *insn, LLVMValueRef at)
+{
+	const struct gp_val *val = &tr->state.reg[insn->dst_reg];
+	LLVMValueRef where = gp_val_region(val) == GP_REGION_NONE ?
+				     LLVMBuildPtrToInt(tr->b, at, tr->i64, "") :
+				     LLVMBuildAdd(tr->b, gp_tr_get(tr, insn->dst_reg),
+						  gp_tr_const(tr, insn->off), "");
+
+	where = LLVMBuildAnd(tr->b, where, gp_tr_const(tr, gp_insn_size(insn) - 1), "");
+	gp_tr_fault_if(tr, LLVMBuildICmp(tr->b, LLVMIntNE, where, gp_tr_const(tr, 0), ""),
+		       VIRTIO_GPGPU_R_MISALIGNED);
+}
+
+void gp_tr_atomic(struct gp_tr *tr, const struct bpf_insn *insn)
+{
+	static const LLVMAtomicRMWBinOp ops[16] = {
+		[BPF_ADD >> 4] = LLVMAtomicRMWBinOpAdd, [BPF_OR >> 4] = LLVMAtomicRMWBinOpOr,
+		[BPF_AND >> 4] = LLVMAtomicRMWBinOpAnd, [BPF_XOR >> 4] = LLVMAtomicRMWBinOpXor,
+		[BPF_XCHG >> 4] = LLVMAtomicRMWBinOpXchg,
+	};
+	uint32_t size = gp_insn_size(insn);
+	LLVMTypeRef type = size == 8 ? tr->i64 : tr->i32;
+	bool fetch = insn->imm & BPF_FETCH;
+	LLVMValueRef at = gp_tr_address(tr, insn->dst_reg, insn->off, gp_tr_const(tr, size), true);
+	LLVMValueRef value, expected, old;
+
+	check_alignment(tr, insn, at);
+	value = LLVMBuildTrunc(tr->b, gp_tr_handle(tr, insn->src_reg), type, "");
+	if (insn->imm == BPF_CMPXCHG) {
+		expected = LLVMBuildTrunc(tr->b, gp_tr_handle(tr, 0), type, "");
+		old = LLVMBuildAtomicCmpXchg(tr->b, at, expected, value,
+					     LLVMAtomicOrderingSequentiallyConsistent,
+					     LLVMAtomicOrderingSequentiallyConsistent, 0);
+		LLVMSetAlignment(old, size);
+		old = LLVMBuildExtractValue(tr->b, old, 0, "");
+	} else {
+		old = LLVMBuildAtomicRMW(tr->b, ops[insn->imm >> 4 & 15], at, value,
+					 fetch ? LLVMAtomicOrderingSequentiallyConsistent :
+						 LLVMAtomicOrderingMonotonic, 0);
+		LLVMSetAlignment(old, size);
+	}
+	if (fetch)
+		gp_tr_set(tr, insn->imm == BPF_CMPXCHG ? 0 : insn->src_reg,
+			  LLVMBuildZExt(tr->b, old, tr->i64, ""));
+}

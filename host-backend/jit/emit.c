@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * emit.c - validate, translate, optimise, generate code, flatten.
+ *
+ * How it works: gp_emit_init() parses the run-time library's bitcode once and sets it up for this machine;
+ * every child of the zygote starts from that by fork. gp_emit() puts the program into the module, makes all but the
+ * one loop that is wanted internal, so that LLVM drops the rest, and runs LLVM's pipeline with one addition: the
+ * checks of accesses fold best when constraint elimination runs once more at the end (facts of the
+ * design). Large programs get a cheaper pipeline, since LLVM's time grows faster than the program.
+ *
+ * The target. At most x86-64-v3: with AVX-512 a single pass of LLVM 19 takes most of the time. No jump
+ * tables, so that there are no indirect branches.
+ *
+ * LLVM reports errors in three ways, all of which end as a verdict: return values, the diagnostic handler (after
+ * which emission still claims success) and the fatal error handler.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <llvm-c/Analysis.h>
+#include <llvm-c/BitReader.h>
+#include <llvm-c/ErrorHandling.h>
+#include <llvm-c/Target.h>
+#include <llvm-c/TargetMachine.h>
+#include <llvm-c/Transforms/PassBuilder.h>
+#include <virtio_gpgpu.h>
+#include "jit/emit.h"
+#include "jit/translate.h"
+
+/* Instructions beyond which the cheaper pipeline is used. */
+#define LARGE_PROGRAM 4000
+
+#define FINISH ",function(constraint-elimination,instcombine<max-iterations=1>,simplifycfg,dse,adce)"
+#define PIPELINE_FULL "default<O2>" FINISH
+#define PIPELINE_LARGE "always-inline,globaldce,function(sroa,early-cse<memssa>,instcombine<max-iterations=1>,"	\
+		       "simplifycfg,gvn,constraint-elimination,simplifycfg,dse,adce),globaldce"
+
+extern const uint8_t gp_rt_bitcode[], gp_rt_bitcode_end[];
+
+static LLVMContextRef context;
+static LLVMModuleRef module;
+static LLVMTargetMachineRef machine;
+static const char *cpu;
+
+/* Errors that LLVM reported through the diagnostic handler; the first one's words. */
+static unsigned int errors;
+static char first_error[GP_MESSAGE];
+
+static void on_diagnostic(LLVMDiagnosticInfoRef info, void *data)
+{
+	char *text;
+
+	if (LLVMGetDiagInfoSeverity(info) != LLVMDSError || errors++)
+		return;
+	text = LLVMGetDiagInfoDescription(info);
+	snprintf(first_error, sizeof(first_error), "%s", text);
+	LLVMDisposeMessage(text);
+}
+
+void gp_emit_on_fatal(void (*fatal)(const char *message))
+{
+	LLVMInstallFatalErrorHandler(fatal);
+}
+
+const char *gp_emit_target(void)
+{
+	return cpu;
+}
+
+/* Functions that LLVM may call although nobody wrote the call: kept until code has been made. */
+static bool is_libcall(const char *name, bool *libm)
+{
+	static const char *const mem[] = { "memcpy", "memmove", "memset", "memcmp" };
+	static const char *const math[] = { "fma", "fmaf", "floor", "floorf", "ceil", "ceilf", "trunc", "truncf",
+					    "rint", "rintf" };
+
+	*libm = false;
+	for (size_t i = 0; i < sizeof(mem) / sizeof(*mem); i++)
+		if (!strcmp(name, mem[i]))
+			return true;
+	*libm = true;
+	for (size_t i = 0; i < sizeof(math) / sizeof(*math); i++)
+		if (!strcmp(name, math[i]))
+			return true;
+	return false;
+}
+
+static void set_string_attribute(LLVMValueRef fn, const char *name, const char *value)
+{
+	LLVMAddAttributeAtIndex(fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+				LLVMCreateStringAttribute(context, name, (unsigned int)strlen(name), value,
+							  (unsigned int)strlen(value)));
+}
+
+static void set_attribute(LLVMValueRef fn, const char *name)
+{
+	unsigned int kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
+
+	LLVMAddAttributeAtIndex(fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+				LLVMCreateEnumAttribute(context, kind, 0));
+}
+
+/* The same target for every function, or none would inline into another. */
+static void set_target(LLVMValueRef fn)
+{
+	static const char *const drop[] = { "target-features", "tune-cpu" };
+
+	for (size_t i = 0; i < sizeof(drop) / sizeof(*drop); i++)
+		LLVMRemoveStringAttributeAtIndex(fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, drop[i],
+						 (unsigned int)strlen(drop[i]));
+	set_string_attribute(fn, "target-cpu", cpu);
+	set_string_attribute(fn, "no-jump-tables", "true");
+	set_attribute(fn, "nounwind");
+}
+
+/* The lane's own fields change; everything behind them (the environment, map headers) does not during a call. */
+static bool loads_from_lane(LLVMValueRef load)
+{
+	LLVMValueRef at = LLVMGetOperand(load, 0);
+
+	while (LLVMIsAGetElementPtrInst(at))
+		at = LLVMGetOperand(at, 0);
+	return LLVMIsAAllocaInst(at) || (LLVMIsAArgument(at) && LLVMGetParamParent(at) &&
+					 at == LLVMGetParam(LLVMGetParamParent(at), 0) &&
+					 strcmp(LLVMGetValueName(LLVMGetParamParent(at)), "gp_rt_map_frozen"));
+}
+
+/*
+ * So that a store of the program's, to anywhere, does not make LLVM load them again: no program can
+ * reach them.
+ */
+static void mark_constants(void)
+{
+	static const char *const names[] = { "gp_rt_arg_base", "gp_rt_arg_size", "gp_rt_arg_writable",
+					     "gp_rt_arg_value", "gp_rt_map", "gp_rt_map_values",
+					     "gp_rt_map_frozen" };
+	unsigned int kind = LLVMGetMDKindIDInContext(context, "invariant.load", 14);
+	LLVMMetadataRef empty = LLVMMDNodeInContext2(context, NULL, 0);
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		LLVMValueRef fn = LLVMGetNamedFunction(module, names[i]);
+
+		if (!fn)
+			continue;
+		for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb))
+			for (LLVMValueRef v = LLVMGetFirstInstruction(bb); v; v = LLVMGetNextInstruction(v))
+				if (LLVMIsALoadInst(v) && !loads_from_lane(v))
+					LLVMSetMetadata(v, kind, LLVMMetadataAsValue(context, empty));
+	}
+}
+
+static void pick_cpu(void)
+{
+	__builtin_cpu_init();
+	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("fma"))
+		cpu = "x86-64-v3";
+	else if (__builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt"))
+		cpu = "x86-64-v2";
+	else
+		cpu = "x86-64";
+}
+
+const char *gp_emit_init(void)
+{
+	size_t size = (size_t)(gp_rt_bitcode_end - gp_rt_bitcode);
+	static char *message;
+	LLVMMemoryBufferRef buffer;
+	LLVMTargetRef target;
+	char *layout;
+
+	pick_cpu();
+	LLVMInitializeX86TargetInfo();
+	LLVMInitializeX86Target();
+	LLVMInitializeX86TargetMC();
+	LLVMInitializeX86AsmPrinter();
+	LLVMInitializeX86AsmParser();	/* for inline assembly */
+	context = LLVMContextCreate();
+	LLVMContextSetDiagnosticHandler(context, on_diagnostic, NULL);
+	LLVMContextSetDiscardValueNames(context, 0);
+
+	buffer = LLVMCreateMemoryBufferWithMemoryRange((const char *)gp_rt_bitcode, size, "rt", 0);
+	if (LLVMParseBitcodeInContext2(context, buffer, &module))
+		return errors ? first_error : "the run-time library's bitcode cannot be read";
+	if (LLVMGetTargetFromTriple("x86_64-unknown-linux-gnu", &target, &message))
+		return message;
+	machine = LLVMCreateTargetMachine(target, "x86_64-unknown-linux-gnu", cpu, "", LLVMCodeGenLevelDefault,
+					  LLVMRelocPIC, LLVMCodeModelSmall);
+	if (!machine)
+		return "no machine for x86_64";
+	LLVMSetTarget(module, "x86_64-unknown-linux-gnu");
+	layout = LLVMCopyStringRepOfTargetData(LLVMCreateTargetDataLayout(machine));
+	LLVMSetDataLayout(module, layout);
+	LLVMDisposeMessage(layout);
+	mark_constants();
+	return NULL;
+}
+
+/* Only @entry can be reached from outside; what LLVM may call stays as well. */
+static void make_internal(const char *entry)
+{
+	LLVMValueRef used;
+	bool libm;
+
+	for (const char *const *name = (const char *const[]){ "llvm.used", "llvm.compiler.used", NULL }; *name;
+	     name++) {
+		used = LLVMGetNamedGlobal(module, *name);
+		if (used)
+			LLVMDeleteGlobal(used);
+	}
+	for (LLVMValueRef fn = LLVMGetFirstFunction(module); fn; fn = LLVMGetNextFunction(fn)) {
+		const char *name = LLVMGetValueName(fn);
+
+		if (LLVMIsDeclaration(fn))
+			continue;
+		set_target(fn);
+		if (is_libcall(name, &libm) && !(libm && !strcmp(cpu, "x86-64-v3"))) {
+			LLVMSetVisibility(fn, LLVMHiddenVisibility);
+		} else if (strcmp(name, entry)) {
+			LLVMSetLinkage(fn, LLVMInternalLinkage);
+			LLVMSetVisibility(fn, LLVMDefaultVisibility);
+		} else {
+			LLVMSetVisibility(fn, LLVMHiddenVisibility);
+		}
+	}
+}
+
+static bool compiler_failed(struct gp_verdict *verdict, const char *stage, const char *what)
+{
+	verdict->status = VIRTIO_GPGPU_S_REJECTED;
+	verdict->reason = VIRTIO_GPGPU_R_COMPILER;
+	snprintf(verdict->message, sizeof(verdict->message), "compiler: %s: %s", stage, what);
+	return false;
+}
+
+static bool optimise(const struct gp_prog *prog, struct gp_verdict *verdict)
+{
+	bool large = prog->num_insns > LARGE_PROGRAM;
+	LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+	LLVMErrorRef error;
+	char *text;
+
+	LLVMPassBuilderOptionsSetLoopVectorization(options, 0);
+	LLVMPassBuilderOptionsSetSLPVectorization(options, 0);
+	error = LLVMRunPasses(module, large ? PIPELINE_LARGE : PIPELINE_FULL, machine, options);
+	LLVMDisposePassBuilderOptions(options);
+	if (error) {
+		text = LLVMGetErrorMessage(error);
+		compiler_failed(verdict, "passes", text);
+		LLVMDisposeErrorMessage(text);
+		return false;
+	}
+	return !errors || compiler_failed(verdict, "passes", first_error);
+}
+
+static bool generate(const char *entry, struct gp_code *code, struct gp_verdict *verdict)
+{
+	LLVMMemoryBufferRef object = NULL;
+	char *text = NULL, why[GP_MESSAGE];
+	bool ok;
+
+	if (LLVMTargetMachineEmitToMemoryBuffer(machine, module, LLVMObjectFile, &text, &object))
+		return compiler_failed(verdict, "code", text ? text : "failed");
+	if (errors)
+		return compiler_failed(verdict, "code", first_error);
+	ok = gp_image_flatten((const uint8_t *)LLVMGetBufferStart(object), LLVMGetBufferSize(object), entry, code,
+			      why);
+	LLVMDisposeMemoryBuffer(object);
+	return ok || compiler_failed(verdict, "image", why);
+}
+
+static bool translate(const struct gp_prog *prog, struct gp_verdict *verdict)
+{
+	struct gp_kinds kinds = { 0 };
+	struct gp_cfg cfg = { 0 };
+	const char *missing = NULL;
+	char *text = NULL;
+	bool ok;
+
+	/* Validated before, so this fails only if that was wrong. */
+	ok = gp_cfg_build(&cfg, prog, verdict) && gp_kinds_analyse(&kinds, prog, &cfg, verdict);
+	if (ok)
+		missing = gp_translate(module, prog, &cfg, &kinds);
+	gp_kinds_free(&kinds);
+	gp_cfg_free(&cfg);
+	if (!ok)
+		return false;
+	if (missing)
+		return compiler_failed(verdict, "the run-time library lacks", missing);
+	if (LLVMVerifyModule(module, LLVMReturnStatusAction, &text)) {
+		compiler_failed(verdict, "translation", text);
+		LLVMDisposeMessage(text);
+		return false;
+	}
+	LLVMDisposeMessage(text);
+	return true;
+}
+
+bool gp_emit(const struct gp_prog *prog, struct gp_code *code, struct gp_verdict *verdict)
+{
+	const char *entry = prog->kind == VIRTIO_GPGPU_PROG_XDP ? "gp_entry_xdp" : "gp_entry_grid";
+	const char *dump = getenv("GPGPU_JIT_DUMP");
+
+	if (!gp_validate(prog, verdict))
+		return false;
+	errors = 0;
+	if (!translate(prog, verdict))
+		return false;
+	make_internal(entry);
+	if (dump)
+		LLVMPrintModuleToFile(module, "/tmp/gp-before.ll", NULL);
+	if (!optimise(prog, verdict))
+		return false;
+	if (dump)
+		LLVMPrintModuleToFile(module, "/tmp/gp-after.ll", NULL);
+	return generate(entry, code, verdict);
+}

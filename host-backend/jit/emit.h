@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * emit.h - from a program to the bytes of an image; runs in the compiler process only.
+ */
+#ifndef GPGPU_JIT_EMIT_H
+#define GPGPU_JIT_EMIT_H
+
+#include <stddef.h>
+#include "bpf/prog.h"
+
+struct gp_code {
+	uint8_t *bytes;		/* flat, free of relocations; free() */
+	uint32_t size;
+	uint32_t entry;		/* byte offset */
+};
+
+/*
+ * gp_emit_init() - load LLVM, the run-time library and the target; once, before the zygote forks.
+ *
+ * Return: NULL, or what went wrong.
+ */
+const char *gp_emit_init(void);
+
+/* gp_emit_target() - the CPU that code is made for, as "x86-64-v3". */
+const char *gp_emit_target(void);
+
+/*
+ * gp_emit() - validate and compile one program. Uses up the module that gp_emit_init() made: once per process.
+ * @verdict: out: OK, or why not.
+ *
+ * Return: true if @code was filled.
+ */
+bool gp_emit(const struct gp_prog *prog, struct gp_code *code, struct gp_verdict *verdict);
+
+/*
+ * gp_emit_on_fatal() - what to do when LLVM gives up: called with a message and must not return.
+ */
+void gp_emit_on_fatal(void (*fatal)(const char *message));
+
+/*
+ * gp_image_flatten() - lay the sections of an ELF relocatable out and apply its relocations (image.c).
+ * @entry: name of the function that the image starts at.
+ * @error: out: what does not fit.
+ *
+ * Return: true if @code was filled.
+ */
+bool gp_image_flatten(const uint8_t *elf, size_t size, const char *entry, struct gp_code *code,
+		      char error[GP_MESSAGE]);
+
+#endif

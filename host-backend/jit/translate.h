@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * translate.h - BPF to LLVM IR; what the files of the translator share.
+ *
+ * How it works: the program becomes gp_prog() of the run-time library's module, its bpf-to-bpf functions become
+ * internal functions beside it. BPF registers are stack slots of the LLVM function (LLVM makes
+ * values of them), basic blocks map one to one. The kinds (bpf/kinds.h) are stepped through each block along
+ * with the emission, so that every instruction knows how its registers are represented.
+ *
+ * The rules that make it safe, wherever the program comes from:
+ *  - A base address is added to an offset in gp_tr_address() only, after the check, and what it returns goes
+ *    into one access and nowhere else.
+ *  - Nothing tells LLVM what a guest could falsify: no nuw, nsw, inbounds, noalias; loads of memory
+ *    that others write are frozen; accesses have alignment 1.
+ *  - Every back edge and every local call burns fuel.
+ */
+#ifndef GPGPU_JIT_TRANSLATE_H
+#define GPGPU_JIT_TRANSLATE_H
+
+#include <llvm-c/Core.h>
+#include "bpf/cfg.h"
+#include "bpf/kinds.h"
+
+/* Look-ups in one map beyond this many sites share one function instead of being inlined. */
+#define GP_INLINE_LOOKUPS 6
+
+struct gp_tr {
+	LLVMContextRef ctx;
+	LLVMModuleRef mod;
+	LLVMBuilderRef b;
+	LLVMTypeRef i1, i8, i16, i32, i64, ptr;
+	LLVMMetadataRef unlikely;
+	unsigned int md_prof;
+
+	const struct gp_prog *prog;
+	const struct gp_cfg *cfg;
+	struct gp_kinds *kinds;
+	LLVMValueRef funcs[GP_MAX_FUNCS];
+	LLVMTypeRef local_type;			/* of every function but the entry */
+	uint32_t lookups[GP_MAX_PROG_MAPS];	/* look-up sites by map */
+	LLVMValueRef shared_lookup[GP_MAX_PROG_MAPS];
+	const char *missing;			/* function that the run-time library lacks: an internal error */
+
+	/* of the function being translated */
+	uint32_t func;
+	LLVMValueRef fn, lane;
+	LLVMValueRef stack;			/* all frames, or NULL: no frame lies in memory */
+	LLVMValueRef fp;			/* r10: offset in the stack's region */
+	LLVMValueRef reg[10];
+	LLVMValueRef part[GP_STACK_FRAME];	/* split frame: by byte, the alloca that holds it */
+	int16_t part_start[GP_STACK_FRAME];	/* and which byte of the frame that starts at */
+	LLVMBasicBlockRef *blocks;		/* by block of the cfg */
+	LLVMBasicBlockRef fault, leave;
+	LLVMValueRef fault_reason, fault_insn;	/* phis in `fault` */
+	struct gp_state state;			/* before the instruction being translated */
+	uint32_t insn;
+};
+
+/*
+ * gp_translate() - make gp_prog() and its functions in @mod, the run-time library's module.
+ *
+ * Return: NULL, or what was missing in the run-time library.
+ */
+const char *gp_translate(LLVMModuleRef mod, const struct gp_prog *prog, const struct gp_cfg *cfg,
+			 struct gp_kinds *kinds);
+
+/* ---------------------------------------------------------------- values (value.c) */
+
+LLVMValueRef gp_tr_const(struct gp_tr *tr, int64_t value);
+
+/* gp_tr_get() - a register as it is represented. gp_tr_set() - likewise. */
+LLVMValueRef gp_tr_get(struct gp_tr *tr, int reg);
+void gp_tr_set(struct gp_tr *tr, int reg, LLVMValueRef value);
+
+/* gp_tr_convert() - a value represented as @from's kind says, as @to's kind says. */
+LLVMValueRef gp_tr_convert(struct gp_tr *tr, LLVMValueRef value, const struct gp_val *from,
+			   const struct gp_val *to);
+
+/* gp_tr_handle() - a register as memory holds it: a number, or a handle. */
+LLVMValueRef gp_tr_handle(struct gp_tr *tr, int reg);
+
+/* gp_tr_rt() - call a function of the run-time library; integer arguments are fitted to its parameters. */
+LLVMValueRef gp_tr_rt(struct gp_tr *tr, const char *name, LLVMValueRef *args, unsigned int count);
+
+/* gp_tr_fault_if() - end the program with @reason where the i1 @cond holds; goes on in a new block. */
+void gp_tr_fault_if(struct gp_tr *tr, LLVMValueRef cond, uint32_t reason);
+
+/* gp_tr_leave_if() - return from the function where @cond holds: the fault has been noted. */
+void gp_tr_leave_if(struct gp_tr *tr, LLVMValueRef cond);
+
+/* gp_tr_opaque() - @value & @mask, in a way that LLVM cannot drop whatever it knows of @value (i32). */
+LLVMValueRef gp_tr_opaque(struct gp_tr *tr, LLVMValueRef value, uint32_t mask);
+
+/* gp_tr_asm() - inline assembly without side effects. */
+LLVMValueRef gp_tr_asm(struct gp_tr *tr, const char *code, const char *operands, LLVMTypeRef type,
+		       LLVMValueRef *args, unsigned int count);
+
+/* --------------------------------------------------------------- memory (access.c) */
+
+/* gp_tr_stack() - lay out the function's frame; at the end of its entry block. */
+void gp_tr_stack(struct gp_tr *tr, LLVMValueRef caller_stack);
+
+/*
+ * gp_tr_address() - check an access and say where it goes.
+ * @reg: register with the pointer; its kind is in tr->state.
+ * @off: constant to add.
+ * @size: bytes: a constant, or any i64.
+ * @write: the access stores.
+ *
+ * Return: the address.
+ */
+LLVMValueRef gp_tr_address(struct gp_tr *tr, int reg, int64_t off, LLVMValueRef size, bool write);
+
+void gp_tr_load(struct gp_tr *tr, const struct bpf_insn *insn);
+void gp_tr_store(struct gp_tr *tr, const struct bpf_insn *insn);
+void gp_tr_atomic(struct gp_tr *tr, const struct bpf_insn *insn);
+
+/* ------------------------------------------------------- the rest (alu.c, call.c) */
+
+void gp_tr_alu(struct gp_tr *tr, const struct bpf_insn *insn);
+
+/* gp_tr_compare() - the condition of a conditional jump. Return: i1. */
+LLVMValueRef gp_tr_compare(struct gp_tr *tr, const struct bpf_insn *insn);
+
+void gp_tr_helper(struct gp_tr *tr, const struct bpf_insn *insn);
+void gp_tr_local_call(struct gp_tr *tr);
+void gp_tr_burn(struct gp_tr *tr);
+
+#endif
