@@ -32,6 +32,12 @@ struct gpgpu_engine_options {
 	const char *jit_program;	/* path of gpgpu-jit, or NULL with jit_fd */
 	int jit_fd;			/* connected socket to a gpgpu-jit, or -1 */
 	uint32_t slice_us;		/* planned slice; 0: 2,000 */
+	/*
+	 * Instead of jit_program and jit_fd (-1): where to get a socket to a compiler, now and again when one
+	 * has died. Called on a compile thread. Return: a descriptor that passes to the engine, or -1.
+	 */
+	int (*jit_connect)(void *opaque);
+	void *jit_opaque;
 };
 
 /* gpgpu_engine_new() - Return: NULL with @error set on failure. */
@@ -93,6 +99,13 @@ enum gpgpu_queue_kind { GPGPU_QUEUE_CONTROL, GPGPU_QUEUE_COMPUTE, GPGPU_QUEUE_PA
  */
 void gpgpu_session_submit(struct gpgpu_session *session, enum gpgpu_queue_kind queue, const void *request,
 			  size_t length, size_t capacity, gpgpu_complete_fn *complete, void *opaque);
+
+/*
+ * gpgpu_session_help() - run a slice of whatever is due on the calling thread, if the device has a place free.
+ * For a thread that has nothing else to do for the moment, such as the one that submits.
+ * Return: whether it did; more may be due.
+ */
+bool gpgpu_session_help(struct gpgpu_session *session);
 
 /* gpgpu_session_quiesce() - stop at the end of the running slices. Blocks for at most a slice. */
 void gpgpu_session_quiesce(struct gpgpu_session *session);

@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * compile.c - the queue of programs to compile, what that may cost, and results that are remembered.
+ *
+ * How it works: a few threads take programs from one queue. Next is the oldest program of the session that has
+ * used the least compile time (start-time fair, as in sched.c), and a session has at most one program in the
+ * making, so that a guest that floods the compiler waits for itself. The time is metered: a session may
+ * use COMPILE_BURST_NS at once and COMPILE_SHARE of a processor in the long run.
+ *
+ * Results, refusals included, are remembered per session by a hash of everything that went in, and
+ * never shared between sessions. What a compiler that died or was missing said is not remembered.
+ *
+ * A program whose context or session goes away meanwhile is answered at once (gp_compiles_cancel()); its compile
+ * goes on, and only its result is kept.
+ *
+ * Threads: compile threads run compile_thread(); the queue is under compiler->lock, the rest under the
+ * session's.
+ */
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+#include "compile.h"
+#include "engine.h"
+
+#define NUM_THREADS		2
+#define COMPILE_BURST_NS	(60ll * 1000000000)
+#define COMPILE_SHARE		10	/* one tenth */
+#define CACHE_ENTRIES		128
+#define CACHE_BYTES		(32u << 20)
+
+struct gp_compiler {
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	struct list queue;
+	uint64_t vtime;
+	bool quit;
+	pthread_t threads[NUM_THREADS];
+	uint32_t num_threads;
+	int (*connect)(void *opaque);
+	void *opaque;
+
+	/* The connection; held by those that compile, and alone by who replaces it. */
+	pthread_rwlock_t jit_lock;
+	struct gp_jit *jit;	/* NULL: there is no compiler */
+	int jit_watch;		/* second descriptor of the socket, to see that it is closed; -1: none */
+};
+
+struct result {
+	struct list link;	/* oldest first */
+	uint8_t key[GP_PROG_KEY];
+	struct gp_image *image;	/* or NULL, and why: */
+	struct gp_verdict verdict;
+};
+
+struct gp_cache {
+	struct list results;
+	uint32_t entries;
+	size_t bytes;
+};
+
+struct gp_cache *gp_cache_new(void)
+{
+	struct gp_cache *cache = g_new0(struct gp_cache, 1);
+
+	list_init(&cache->results);
+	return cache;
+}
+
+static void forget(struct gp_cache *cache, struct result *result)
+{
+	list_del(&result->link);
+	cache->entries--;
+	if (result->image) {
+		cache->bytes -= result->image->map_bytes;
+		gp_image_unref(result->image);
+	}
+	g_free(result);
+}
+
+void gp_cache_free(struct gp_cache *cache)
+{
+	while (!list_empty(&cache->results))
+		forget(cache, container_of(cache->results.next, struct result, link));
+	g_free(cache);
+}
+
+static struct result *find_result(struct gp_cache *cache, const uint8_t *key)
+{
+	struct list *pos;
+
+	list_for_each(pos, &cache->results) {
+		struct result *result = container_of(pos, struct result, link);
+
+		if (!memcmp(result->key, key, GP_PROG_KEY))
+			return result;
+	}
+	return NULL;
+}
+
+static void remember(struct gp_cache *cache, const struct gp_compile *compile,
+		     struct gp_image *image, const struct gp_verdict *verdict)
+{
+	struct result *result;
+
+	if (find_result(cache, compile->key))
+		return;
+	if (!image && verdict->reason == VIRTIO_GPGPU_R_COMPILER)
+		return;
+	if (image && image->map_bytes > CACHE_BYTES)
+		return;
+	result = g_new0(struct result, 1);
+	memcpy(result->key, compile->key, GP_PROG_KEY);
+	result->verdict = *verdict;
+	if (image) {
+		result->image = gp_image_ref(image);
+		cache->bytes += image->map_bytes;
+	}
+	list_add_tail(&cache->results, &result->link);
+	cache->entries++;
+	while (cache->entries > CACHE_ENTRIES || cache->bytes > CACHE_BYTES)
+		forget(cache, container_of(cache->results.next, struct result, link));
+}
+
+bool gp_compile_known(struct gpgpu_session *s, const struct gp_compile *compile,
+		      struct gp_image **image, struct gp_verdict *verdict)
+{
+	struct result *result = find_result(s->cache, compile->key);
+
+	if (!result)
+		return false;
+	*image = result->image ? gp_image_ref(result->image) : NULL;
+	*verdict = result->verdict;
+	return true;
+}
+
+struct gp_compile *gp_compile_new(struct gpgpu_session *s, uint32_t num_insns)
+{
+	struct gp_compile *compile = g_new0(struct gp_compile, 1);
+
+	list_init(&compile->link);
+	list_init(&compile->queue_link);
+	gp_session_ref(s);
+	compile->session = s;
+	compile->insns = g_new(struct bpf_insn, num_insns);
+	compile->maps = g_new0(struct gp_map_desc, GP_MAX_PROG_MAPS);
+	compile->prog.insns = compile->insns;
+	compile->prog.num_insns = num_insns;
+	compile->prog.maps = compile->maps;
+	return compile;
+}
+
+void gp_compile_free(struct gp_compile *compile)
+{
+	g_free(compile->insns);
+	g_free(compile->maps);
+	gp_session_unref(compile->session);
+	g_free(compile);
+}
+
+void gp_compile_key(struct gp_compile *compile)
+{
+	const struct gp_prog *prog = &compile->prog;
+	GChecksum *sum = g_checksum_new(G_CHECKSUM_SHA256);
+	const uint32_t head[] = { prog->kind, prog->num_insns, prog->num_maps, prog->num_args };
+	gsize length = GP_PROG_KEY;
+
+	g_checksum_update(sum, (const guchar *)head, sizeof(head));
+	g_checksum_update(sum, prog->arg_kind, sizeof(prog->arg_kind));
+	g_checksum_update(sum, (const guchar *)prog->insns,
+			  (gssize)(prog->num_insns * sizeof(*prog->insns)));
+	g_checksum_update(sum, (const guchar *)prog->maps,
+			  (gssize)(prog->num_maps * sizeof(*prog->maps)));
+	g_checksum_get_digest(sum, compile->key, &length);
+	g_checksum_free(sum);
+}
+
+void gp_compile_queue(struct gp_compile *compile)
+{
+	struct gpgpu_session *s = compile->session;
+	struct gp_compiler *compiler = s->engine->compiler;
+
+	list_add_tail(&s->compiles, &compile->link);
+	pthread_mutex_lock(&compiler->lock);
+	if (!s->compiles_queued++ && s->compile_vtime < compiler->vtime)
+		s->compile_vtime = compiler->vtime;
+	list_add_tail(&compiler->queue, &compile->queue_link);
+	pthread_cond_signal(&compiler->wake);
+	pthread_mutex_unlock(&compiler->lock);
+}
+
+/* Compiler's lock held. */
+static struct gp_compile *pick(struct gp_compiler *compiler)
+{
+	struct gp_compile *best = NULL;
+	struct list *pos;
+
+	list_for_each(pos, &compiler->queue) {
+		struct gp_compile *compile = container_of(pos, struct gp_compile, queue_link);
+		struct gpgpu_session *s = compile->session;
+
+		if (!s->compiling && (!best || s->compile_vtime < best->session->compile_vtime))
+			best = compile;
+	}
+	if (!best)
+		return NULL;
+	list_del(&best->queue_link);
+	best->session->compiling = true;
+	compiler->vtime = best->session->compile_vtime;
+	return best;
+}
+
+static void refuse(struct gp_verdict *verdict, uint32_t status, uint32_t reason, const char *message)
+{
+	*verdict = (struct gp_verdict){ .status = status, .reason = reason };
+	g_strlcpy(verdict->message, message, sizeof(verdict->message));
+}
+
+/* Has the session CPU time left for a compile? Session's lock held. */
+static bool within_budget(struct gpgpu_session *s)
+{
+	uint64_t now = gp_now();
+
+	if (!s->compile_refilled)
+		s->compile_budget = COMPILE_BURST_NS;
+	else
+		s->compile_budget += (int64_t)((now - s->compile_refilled) / COMPILE_SHARE);
+	s->compile_budget = MIN(s->compile_budget, COMPILE_BURST_NS);
+	s->compile_refilled = now;
+	return s->compile_budget > 0;
+}
+
+/* Return: whether somebody still waits for @compile and it may be compiled; if not, it is answered. */
+static bool begin(struct gp_compile *compile)
+{
+	struct gpgpu_session *s = compile->session;
+	struct gp_image *image = NULL;
+	struct gp_verdict verdict;
+	struct list done;
+	bool go = false;
+
+	list_init(&done);
+	pthread_mutex_lock(&s->lock);
+	if (!compile->req) {
+		go = false;
+	} else if (gp_compile_known(s, compile, &image, &verdict)) {
+		/* The one before it in the queue was the same. */
+		gp_program_done(compile, image, &verdict, &done);
+	} else if (!within_budget(s)) {
+		refuse(&verdict, VIRTIO_GPGPU_S_LIMIT, VIRTIO_GPGPU_R_COMPILE_LIMIT,
+		       "this device has used up its compile time; try again later");
+		gp_program_done(compile, NULL, &verdict, &done);
+	} else {
+		go = true;
+	}
+	gp_session_unlock(s, &done);
+	return go;
+}
+
+static void end(struct gp_compile *compile, struct gp_image *image,
+		const struct gp_verdict *verdict, uint64_t ns)
+{
+	struct gpgpu_session *s = compile->session;
+	struct list done;
+
+	list_init(&done);
+	pthread_mutex_lock(&s->lock);
+	s->stats.compiles++;
+	s->stats.compile_ns += ns;
+	s->compile_budget -= (int64_t)ns;
+	remember(s->cache, compile, image, verdict);
+	if (compile->req)
+		gp_program_done(compile, image, verdict, &done);
+	else if (image)
+		gp_image_unref(image);
+	gp_session_unlock(s, &done);
+}
+
+static void disconnect(struct gp_compiler *compiler)
+{
+	if (compiler->jit)
+		gp_jit_free(compiler->jit);
+	if (compiler->jit_watch >= 0)
+		close(compiler->jit_watch);
+	compiler->jit = NULL;
+	compiler->jit_watch = -1;
+}
+
+/* Return: whether there is a compiler. */
+static bool connect_jit(struct gp_compiler *compiler)
+{
+	struct gp_jit_options options = { .fd = compiler->connect(compiler->opaque) };
+
+	if (options.fd < 0)
+		return false;
+	compiler->jit_watch = fcntl(options.fd, F_DUPFD_CLOEXEC, 0);
+	compiler->jit = gp_jit_new(&options, NULL);
+	if (compiler->jit && compiler->jit_watch >= 0)
+		return true;
+	disconnect(compiler);
+	return false;
+}
+
+static bool jit_is_gone(const struct gp_compiler *compiler)
+{
+	struct pollfd pfd = { .fd = compiler->jit_watch };
+
+	if (!compiler->jit)
+		return true;
+	return pfd.fd >= 0 && poll(&pfd, 1, 0) == 1 && pfd.revents & (POLLHUP | POLLERR);
+}
+
+/* Gets another compiler if this one has died. */
+static void check_jit(struct gp_compiler *compiler)
+{
+	if (!compiler->connect)
+		return;
+	pthread_rwlock_wrlock(&compiler->jit_lock);
+	if (jit_is_gone(compiler)) {
+		disconnect(compiler);
+		connect_jit(compiler);
+	}
+	pthread_rwlock_unlock(&compiler->jit_lock);
+}
+
+static struct gp_image *make(struct gp_compiler *compiler, struct gp_compile *compile,
+			     struct gp_verdict *verdict)
+{
+	struct gp_image *image = NULL;
+
+	if (!gp_validate(&compile->prog, verdict))
+		return NULL;
+	/* It may have died since the last program, which is no reason to refuse this one. */
+	check_jit(compiler);
+	pthread_rwlock_rdlock(&compiler->jit_lock);
+	if (compiler->jit)
+		image = gp_jit_compile(compiler->jit, &compile->prog, verdict);
+	else
+		refuse(verdict, VIRTIO_GPGPU_S_REJECTED, VIRTIO_GPGPU_R_COMPILER,
+		       "there is no compiler");
+	pthread_rwlock_unlock(&compiler->jit_lock);
+	return image;
+}
+
+static void *compile_thread(void *opaque)
+{
+	struct gp_compiler *compiler = opaque;
+	struct gp_compile *compile;
+
+	pthread_mutex_lock(&compiler->lock);
+	for (;;) {
+		struct gpgpu_session *s;
+		uint64_t ns = 0;
+
+		compile = pick(compiler);
+		if (!compile) {
+			if (compiler->quit)
+				break;
+			pthread_cond_wait(&compiler->wake, &compiler->lock);
+			continue;
+		}
+		s = compile->session;
+		pthread_mutex_unlock(&compiler->lock);
+		if (begin(compile)) {
+			struct gp_verdict verdict = { 0 };
+			uint64_t start = gp_now();
+			struct gp_image *image = make(compiler, compile, &verdict);
+
+			/* What the compiler measured; for a refusal, how long it took. */
+			ns = image && image->cpu_ns ? image->cpu_ns : gp_now() - start;
+			end(compile, image, &verdict, ns);
+		}
+		pthread_mutex_lock(&compiler->lock);
+		s->compiling = false;
+		s->compile_vtime += ns;
+		s->compiles_queued--;
+		/* What this session has queued could not be picked until now. */
+		pthread_cond_signal(&compiler->wake);
+		pthread_mutex_unlock(&compiler->lock);
+		gp_compile_free(compile);
+		pthread_mutex_lock(&compiler->lock);
+	}
+	pthread_mutex_unlock(&compiler->lock);
+	return NULL;
+}
+
+void gp_compiles_cancel(struct gpgpu_session *s, const struct gp_context *ctx,
+			struct gp_result result, struct list *done)
+{
+	struct list *pos, *next;
+
+	list_for_each_safe(pos, next, &s->compiles) {
+		struct gp_compile *compile = container_of(pos, struct gp_compile, link);
+
+		if (ctx && compile->ctx != ctx)
+			continue;
+		list_del(&compile->link);
+		gp_object_remove(&compile->program->object);
+		gp_answer(s, compile->req, result, done);
+		compile->req = NULL;
+		compile->program = NULL;
+		compile->ctx = NULL;
+	}
+}
+
+struct gp_compiler *gp_compiler_new(const struct gpgpu_engine_options *options, GError **error)
+{
+	struct gp_compiler *compiler = g_new0(struct gp_compiler, 1);
+
+	pthread_mutex_init(&compiler->lock, NULL);
+	pthread_cond_init(&compiler->wake, NULL);
+	pthread_rwlock_init(&compiler->jit_lock, NULL);
+	list_init(&compiler->queue);
+	compiler->jit_watch = -1;
+	compiler->connect = options->jit_connect;
+	compiler->opaque = options->jit_opaque;
+	if (compiler->connect) {
+		if (!connect_jit(compiler)) {
+			g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_NOENT,
+				    "cannot reach the compiler");
+			goto fail;
+		}
+	} else if (options->jit_program || options->jit_fd >= 0) {
+		struct gp_jit_options jit = { .program = options->jit_program, .fd = options->jit_fd };
+
+		compiler->jit = gp_jit_new(&jit, error);
+		if (!compiler->jit)
+			goto fail;
+	}
+	for (; compiler->num_threads < NUM_THREADS; compiler->num_threads++) {
+		if (pthread_create(&compiler->threads[compiler->num_threads], NULL, compile_thread,
+				   compiler)) {
+			g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_NOMEM,
+				    "cannot start the compile threads");
+			goto fail;
+		}
+	}
+	return compiler;
+
+fail:
+	gp_compiler_free(compiler);
+	return NULL;
+}
+
+void gp_compiler_free(struct gp_compiler *compiler)
+{
+	if (!compiler)
+		return;
+	pthread_mutex_lock(&compiler->lock);
+	compiler->quit = true;
+	pthread_cond_broadcast(&compiler->wake);
+	pthread_mutex_unlock(&compiler->lock);
+	for (uint32_t i = 0; i < compiler->num_threads; i++)
+		pthread_join(compiler->threads[i], NULL);
+	disconnect(compiler);
+	pthread_rwlock_destroy(&compiler->jit_lock);
+	pthread_cond_destroy(&compiler->wake);
+	pthread_mutex_destroy(&compiler->lock);
+	g_free(compiler);
+}

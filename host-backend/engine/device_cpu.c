@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * device_cpu.c - the host's own processors as a device: a pool of threads.
+ *
+ * How it works: a thread that has nothing to do asks the scheduler for a job, takes a chunk of it, runs it,
+ * and settles it with the CPU time that it took (CLOCK_THREAD_CPUTIME_ID, so that what other processes of
+ * the host take is not charged). Threads work on one job together. Whatever runs has one of `slots`: the
+ * identity that programs see as their CPU, with its own copies of per-CPU maps. There are as many slots as
+ * threads, so a thread that helps (help(), the one that serves the ring) takes a slot that is free
+ * rather than adding a processor.
+ *
+ * Waking a sleeping thread costs more than a small job. So a thread spins for a little while before it sleeps,
+ * one at a time, and only on hosts with several processors; how long depends on whether that has paid lately.
+ *
+ * `stop` of a slot ends its slice at the end of a work item: for a pause, a cancelled job, or a slice that
+ * takes much longer than planned (watch()).
+ *
+ * Threads: everything in struct gp_device is under the engine's lock, but for `work` and slot.stop, which are
+ * atomic.
+ */
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+#include "engine.h"
+#include "job.h"
+
+#define MIN_SPIN_NS	2000
+#define MAX_SPIN_NS	50000
+
+struct slot {
+	struct gp_thread thread;
+	uint32_t stop;
+	struct gp_job *job;	/* NULL: free */
+	uint64_t deadline;
+} __attribute__((aligned(128)));
+
+struct gp_device {
+	struct gpgpu_engine *engine;
+	struct slot *slots;
+	uint32_t num_slots, num_threads, running;
+	pthread_t *threads;
+	pthread_cond_t wake;
+	uint32_t sleeping;	/* threads in pthread_cond_wait() */
+	bool spinning;		/* a thread looks at `work` */
+	bool quit;
+	uint32_t work;		/* atomic: grows with every kick */
+	uint64_t spin_ns;	/* 0: never */
+};
+
+static uint64_t cpu_time(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+static struct slot *free_slot(struct gp_device *dev)
+{
+	for (uint32_t i = 0; i < dev->num_slots; i++)
+		if (!dev->slots[i].job)
+			return &dev->slots[i];
+	return NULL;
+}
+
+static void cpu_kick(struct gp_device *dev)
+{
+	__atomic_add_fetch(&dev->work, 1, __ATOMIC_RELEASE);
+	if (!dev->spinning && dev->sleeping)
+		pthread_cond_signal(&dev->wake);
+}
+
+/*
+ * run_slice() - pick a job and run one chunk of it. Engine's lock held, but not while it runs.
+ * @wake: out: when to look again, if nothing was run.
+ */
+static bool run_slice(struct gp_device *dev, uint64_t *wake)
+{
+	struct gpgpu_engine *engine = dev->engine;
+	struct slot *slot = free_slot(dev);
+	struct gp_sched_entry *entry;
+	struct gp_sched_grant grant;
+	struct gpgpu_session *s;
+	struct gp_chunk chunk;
+	struct gp_job *job;
+	uint64_t now, ns;
+	bool ended;
+
+	*wake = UINT64_MAX;
+	if (!slot)
+		return false;
+	now = gp_now();
+	entry = gp_sched_pick(&engine->sched, now, &grant, wake);
+	if (!entry)
+		return false;
+	job = container_of(entry, struct gp_job, entry);
+	s = job->session;
+	gp_job_take(job, &chunk, now);
+	slot->job = job;
+	slot->deadline = now + 2 * engine->slice_ns;
+	__atomic_store_n(&slot->stop, 0, __ATOMIC_RELAXED);
+	dev->running++;
+	s->slices++;
+	/* There may be work for another thread too: it wakes the next one in its turn. */
+	if (engine->sched.entries && dev->running < dev->num_slots)
+		cpu_kick(dev);
+	pthread_mutex_unlock(&engine->lock);
+
+	ns = cpu_time();
+	gp_job_run(job, &chunk, &slot->thread, &slot->stop);
+	ns = cpu_time() - ns;
+
+	pthread_mutex_lock(&engine->lock);
+	now = gp_now();
+	slot->job = NULL;
+	dev->running--;
+	gp_sched_settle(&engine->sched, &grant, ns, now);
+	ended = gp_job_put(job, &chunk, ns, now);
+	if (!--s->slices && s->waited_for)
+		pthread_cond_broadcast(&engine->slice_end);
+	if (ended) {
+		pthread_mutex_unlock(&engine->lock);
+		gp_job_finish(job);
+		pthread_mutex_lock(&engine->lock);
+	}
+	return true;
+}
+
+/* Looks at `work` for a while, without the lock. Return: whether there is some. */
+static bool spin(struct gp_device *dev)
+{
+	uint32_t seen = __atomic_load_n(&dev->work, __ATOMIC_ACQUIRE);
+	uint64_t start, limit = dev->spin_ns;
+	bool found = false;
+
+	dev->spinning = true;
+	pthread_mutex_unlock(&dev->engine->lock);
+	start = gp_now();
+	do {
+		for (int i = 0; i < 64 && !found; i++) {
+			found = __atomic_load_n(&dev->work, __ATOMIC_ACQUIRE) != seen;
+			__builtin_ia32_pause();
+		}
+	} while (!found && gp_now() - start < limit);
+	pthread_mutex_lock(&dev->engine->lock);
+	dev->spinning = false;
+	found = __atomic_load_n(&dev->work, __ATOMIC_ACQUIRE) != seen;
+	dev->spin_ns = found ? MIN(limit * 2, MAX_SPIN_NS) : MAX(limit / 2, MIN_SPIN_NS);
+	return found;
+}
+
+static void sleep_until(struct gp_device *dev, uint64_t wake)
+{
+	dev->sleeping++;
+	if (wake == UINT64_MAX) {
+		pthread_cond_wait(&dev->wake, &dev->engine->lock);
+	} else {
+		struct timespec ts = {
+			.tv_sec = (time_t)(wake / 1000000000),
+			.tv_nsec = (long)(wake % 1000000000),
+		};
+
+		pthread_cond_timedwait(&dev->wake, &dev->engine->lock, &ts);
+	}
+	dev->sleeping--;
+}
+
+static void *device_thread(void *opaque)
+{
+	struct gp_device *dev = opaque;
+	struct gpgpu_engine *engine = dev->engine;
+	uint64_t wake;
+
+	pthread_mutex_lock(&engine->lock);
+	while (!dev->quit) {
+		if (run_slice(dev, &wake))
+			continue;
+		if (dev->spin_ns && !dev->spinning && spin(dev))
+			continue;
+		/* What came while nobody held the lock was not kicked to us. */
+		if (dev->quit || run_slice(dev, &wake))
+			continue;
+		sleep_until(dev, wake);
+	}
+	pthread_mutex_unlock(&engine->lock);
+	return NULL;
+}
+
+static bool cpu_help(struct gp_device *dev)
+{
+	struct gpgpu_engine *engine = dev->engine;
+	uint64_t wake;
+	bool ran;
+
+	pthread_mutex_lock(&engine->lock);
+	ran = engine->sched.entries && run_slice(dev, &wake);
+	/* The threads may have found no free slot meanwhile. */
+	if (ran && engine->sched.entries)
+		cpu_kick(dev);
+	pthread_mutex_unlock(&engine->lock);
+	return ran;
+}
+
+static void stop_slot(struct slot *slot)
+{
+	__atomic_store_n(&slot->stop, 1, __ATOMIC_RELAXED);
+}
+
+static void cpu_interrupt(struct gp_device *dev, struct gpgpu_session *session, struct gp_job *job)
+{
+	for (uint32_t i = 0; i < dev->num_slots; i++) {
+		struct slot *slot = &dev->slots[i];
+
+		if (slot->job && slot->job->session == session && (!job || slot->job == job))
+			stop_slot(slot);
+	}
+}
+
+static void cpu_watch(struct gp_device *dev, uint64_t now)
+{
+	for (uint32_t i = 0; i < dev->num_slots; i++)
+		if (dev->slots[i].job && now > dev->slots[i].deadline)
+			stop_slot(&dev->slots[i]);
+}
+
+static void cpu_destroy(struct gp_device *dev)
+{
+	pthread_mutex_lock(&dev->engine->lock);
+	dev->quit = true;
+	pthread_cond_broadcast(&dev->wake);
+	pthread_mutex_unlock(&dev->engine->lock);
+	for (uint32_t i = 0; i < dev->num_threads; i++)
+		pthread_join(dev->threads[i], NULL);
+	pthread_cond_destroy(&dev->wake);
+	g_free(dev->threads);
+	free(dev->slots);
+	g_free(dev);
+}
+
+static bool init_slots(struct gp_device *dev, uint32_t count)
+{
+	size_t bytes = count * sizeof(*dev->slots);
+
+	dev->slots = aligned_alloc(__alignof__(struct slot), bytes);
+	if (!dev->slots)
+		return false;
+	memset(dev->slots, 0, bytes);
+	dev->num_slots = count;
+	for (uint32_t i = 0; i < count; i++) {
+		uint64_t *seed = &dev->slots[i].thread.random;
+
+		dev->slots[i].thread.cpu = i;
+		/* xorshift cannot start from 0. */
+		if (getrandom(seed, sizeof(*seed), 0) != sizeof(*seed) || !*seed)
+			*seed = 0x9e3779b97f4a7c15ull + i;
+	}
+	return true;
+}
+
+static struct gp_device *cpu_create(struct gpgpu_engine *engine, uint32_t threads, uint32_t *servers,
+				    char title[64], char target[32], GError **error)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	struct gp_device *dev = g_new0(struct gp_device, 1);
+	pthread_condattr_t attr;
+
+	if (cpus < 1)
+		cpus = 1;
+	if (!threads)
+		threads = (uint32_t)cpus;
+	threads = MIN(threads, GP_MAX_THREADS);
+	dev->engine = engine;
+	dev->spin_ns = cpus > 1 ? MIN_SPIN_NS : 0;
+	dev->threads = g_new0(pthread_t, threads);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&dev->wake, &attr);
+	pthread_condattr_destroy(&attr);
+	if (!init_slots(dev, threads))
+		goto fail;
+	/* Before any thread runs: they may be asked for at once. */
+	*servers = threads;
+	for (; dev->num_threads < threads; dev->num_threads++)
+		if (pthread_create(&dev->threads[dev->num_threads], NULL, device_thread, dev))
+			goto fail;
+	g_snprintf(title, 64, "cpu: x86-64, %u thread%s", threads, threads == 1 ? "" : "s");
+	g_strlcpy(target, "x86_64", 32);
+	return dev;
+
+fail:
+	g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_NOMEM, "cannot start %u device threads", threads);
+	cpu_destroy(dev);
+	return NULL;
+}
+
+const struct gp_device_ops gp_device_cpu = {
+	.name = "cpu",
+	.create = cpu_create,
+	.destroy = cpu_destroy,
+	.kick = cpu_kick,
+	.interrupt = cpu_interrupt,
+	.watch = cpu_watch,
+	.help = cpu_help,
+};

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * job.c - the life of a job: accepted, held, ready, ended; timelines, fences, cancelling, time limits.
+ *
+ * How it works: jobs of one timeline end in order. The first of a timeline that still waits for fences is on
+ * the session's `held` list; gp_jobs_advance() looks at that list whenever something has ended, and
+ * goes round until nothing changes, so that a chain of empty jobs is a loop and never a recursion.
+ *
+ * A job that is ended early (cancelled, or over its time) while others of its timeline run before it is
+ * only marked: it ends when its turn comes, which is at most a slice later for those that are ended
+ * together. So a timeline's `reached` never runs ahead of a job that still runs.
+ *
+ * Every job ends: fences are given GP_HOLD_NS from when the job is the first of its timeline, longer only
+ * while what they wait for is running; running is given GP_RUN_NS.
+ *
+ * Threads: under the session's lock; the engine's lock is taken inside it.
+ */
+#include <string.h>
+#include "engine.h"
+#include "job.h"
+#include "rt/clock.h"
+
+#define MAX_HOPS 16	/* of a chain of fences that gp_jobs_check_time() follows */
+
+static void end_job(struct gp_job *job, struct list *done);
+
+static bool fence_reached(struct gpgpu_session *s, const struct virtio_gpgpu_fence *fence)
+{
+	struct gp_context *ctx = gp_context_find(s, fence->ctx_id);
+
+	return !ctx || ctx->timelines[fence->timeline].reached >= fence->seq;
+}
+
+/* Forgets the fences that have been reached. Return: true if none is left. */
+static bool fences_reached(struct gp_job *job)
+{
+	uint32_t left = 0;
+
+	for (uint32_t i = 0; i < job->num_fences; i++)
+		if (!fence_reached(job->session, &job->fences[i]))
+			job->fences[left++] = job->fences[i];
+	job->num_fences = left;
+	return !left;
+}
+
+static struct gp_result check_fences(struct gpgpu_session *s, const struct gp_job *job,
+				     const struct virtio_gpgpu_job *r)
+{
+	for (uint32_t i = 0; i < job->num_fences; i++) {
+		const struct virtio_gpgpu_fence *fence = &job->fences[i];
+
+		if (fence->timeline >= VIRTIO_GPGPU_MAX_TIMELINES || !fence->seq)
+			return GP_ERR(INVALID, FENCE, i);
+		if (!gp_context_find(s, fence->ctx_id))
+			return GP_ERR(NOT_FOUND, FENCE, i);
+		/* It would wait for itself. */
+		if (fence->ctx_id == job->ctx->id && fence->timeline == r->timeline &&
+		    fence->seq >= r->seq)
+			return GP_ERR(INVALID, FENCE, i);
+	}
+	return GP_OK;
+}
+
+struct gp_result gp_job_new(struct gpgpu_session *s, struct gp_context *ctx, struct gp_request *req,
+			    size_t fixed, struct gp_job **out)
+{
+	const struct virtio_gpgpu_job *r =
+		(const void *)(req->bytes + sizeof(struct virtio_gpgpu_req_hdr));
+	struct gp_timeline *timeline;
+	struct gp_result result;
+	struct gp_job *job;
+
+	*out = NULL;
+	if (r->num_fences > VIRTIO_GPGPU_MAX_FENCES)
+		return GP_ERR(INVALID, COUNT, r->num_fences);
+	if (req->length - fixed < r->num_fences * sizeof(struct virtio_gpgpu_fence))
+		return GP_ERR(INVALID, LENGTH, offsetof(struct virtio_gpgpu_req_hdr, length));
+	if (r->timeline >= VIRTIO_GPGPU_MAX_TIMELINES)
+		return GP_ERR(INVALID, ID, r->timeline);
+	timeline = &ctx->timelines[r->timeline];
+	if (r->seq <= timeline->submitted)
+		return GP_ERR(INVALID, SEQUENCE, timeline->submitted);
+	if (s->num_jobs >= s->limits.max_jobs)
+		return GP_ERR(LIMIT, JOB_LIMIT, s->limits.max_jobs);
+
+	job = g_new0(struct gp_job, 1);
+	job->session = s;
+	job->ctx = ctx;
+	job->req = req;
+	job->timeline = timeline;
+	job->seq = r->seq;
+	job->type = req->type;
+	job->num_fences = r->num_fences;
+	memcpy(job->fences, req->bytes + fixed, r->num_fences * sizeof(job->fences[0]));
+	result = check_fences(s, job, r);
+	if (result.status) {
+		g_free(job);
+		return result;
+	}
+	list_init(&job->link);
+	list_init(&job->timeline_link);
+	list_init(&job->held_link);
+	gp_sched_entry_init(&job->entry);
+	*out = job;
+	return GP_OK;
+}
+
+static void free_job(struct gp_job *job)
+{
+	for (uint32_t i = 0; i < job->num_buffers; i++)
+		gp_object_unref(&job->buffers[i]->object);
+	if (job->prog)
+		gp_object_unref(&job->prog->object);
+	g_free(job->order);
+	g_free(job->parts);
+	g_free(job->left);
+	g_free(job);
+}
+
+void gp_job_drop(struct gp_job *job)
+{
+	free_job(job);
+}
+
+void gp_job_use(struct gp_job *job, struct gp_object *object)
+{
+	gp_object_ref(object);
+	if (object->type == VIRTIO_GPGPU_OBJ_PROG)
+		job->prog = (struct gp_program *)object;
+	else
+		job->buffers[job->num_buffers++] = (struct gp_buffer *)object;
+}
+
+/* It is the first of its timeline now. */
+static void becomes_head(struct gp_job *job)
+{
+	job->head_since = gp_session_clock(job->session, gp_now());
+	list_add_tail(&job->session->held, &job->held_link);
+}
+
+static struct gp_job *head_of(const struct gp_timeline *timeline)
+{
+	if (list_empty(&timeline->jobs))
+		return NULL;
+	return container_of(timeline->jobs.next, struct gp_job, timeline_link);
+}
+
+struct gp_result gp_job_submit(struct gp_job *job, struct list *done)
+{
+	struct gpgpu_session *s = job->session;
+	bool first = list_empty(&job->timeline->jobs);
+
+	job->arrived = gp_now();
+	job->timeline->submitted = job->seq;
+	list_add_tail(&job->timeline->jobs, &job->timeline_link);
+	list_add_tail(&s->jobs, &job->link);
+	s->num_jobs++;
+	job->ctx->jobs++;
+	if (first) {
+		becomes_head(job);
+		gp_jobs_advance(s, done);
+	}
+	return GP_PENDING;
+}
+
+/* Its fences have been reached: to the scheduler, or ended at once if it has nothing to run. */
+static void make_ready(struct gp_job *job, struct list *done)
+{
+	struct gpgpu_session *s = job->session;
+	struct gpgpu_engine *engine = s->engine;
+	uint64_t now = gp_now();
+
+	list_del(&job->held_link);
+	job->state = GP_JOB_READY;
+	if (!job->items || job->result.status) {
+		end_job(job, done);
+		return;
+	}
+	job->ready_since = gp_session_clock(s, now);
+	if (job->prog) {
+		gp_clock_read(&job->clock);
+		job->env.clock = &job->clock;
+	}
+	pthread_mutex_lock(&engine->lock);
+	gp_job_start(job);
+	gp_sched_enqueue(&engine->sched, &job->ctx->queue, &job->entry, false, now);
+	gp_timer_wake(engine);
+	engine->ops->kick(engine->device);
+	pthread_mutex_unlock(&engine->lock);
+}
+
+void gp_jobs_advance(struct gpgpu_session *s, struct list *done)
+{
+	struct list *pos, *next;
+	bool again;
+
+	do {
+		again = false;
+		list_for_each_safe(pos, next, &s->held) {
+			struct gp_job *job = container_of(pos, struct gp_job, held_link);
+
+			if (!job->result.status && !fences_reached(job))
+				continue;
+			make_ready(job, done);
+			again = true;
+			/* What it ended may have changed the list anywhere. */
+			break;
+		}
+	} while (again);
+	if (!list_empty(&s->held)) {
+		pthread_mutex_lock(&s->engine->lock);
+		gp_timer_wake(s->engine);
+		pthread_mutex_unlock(&s->engine->lock);
+	}
+}
+
+static void answer_packets(struct gp_job *job)
+{
+	struct virtio_gpgpu_resp_packets *resp = (void *)job->req->response;
+	struct gpgpu_stats *stats = &job->session->stats;
+
+	if (!job->slices)
+		return;
+	for (uint64_t i = 0; i < job->items; i++) {
+		uint32_t verdict = job->out[i].verdict;
+
+		if (verdict < G_N_ELEMENTS(resp->verdicts))
+			resp->verdicts[verdict]++;
+		resp->bytes += job->in[i].data_len;
+	}
+	stats->packets += job->items;
+	stats->bytes += resp->bytes;
+	for (size_t i = 0; i < G_N_ELEMENTS(resp->verdicts); i++)
+		stats->verdicts[i] += resp->verdicts[i];
+}
+
+/*
+ * Answers @job and forgets it. Nothing of it runs. Its timeline goes on when the caller calls
+ * gp_jobs_advance().
+ */
+static void end_job(struct gp_job *job, struct list *done)
+{
+	struct gpgpu_session *s = job->session;
+	struct gp_context *ctx = job->ctx;
+	struct gp_request *req = job->req;
+	struct virtio_gpgpu_resp_job *resp;
+	struct gp_result result = job->result;
+	struct gp_job *next;
+
+	job->state = GP_JOB_DONE;
+	list_del(&job->link);
+	list_del(&job->held_link);
+	list_del(&job->timeline_link);
+	job->timeline->reached = job->seq;
+	next = head_of(job->timeline);
+	if (next)
+		becomes_head(next);
+
+	resp = (void *)req->response;
+	if (!resp)
+		resp = gp_response(req, sizeof(*resp));
+	if (job->type == VIRTIO_GPGPU_CMD_PACKETS)
+		answer_packets(job);
+	/* A packet's fault is in its result; a grid's can only be told here. */
+	else if (!result.status && job->faults.count)
+		result = (struct gp_result){ VIRTIO_GPGPU_S_FAULT, job->faults.reason,
+					     job->faults.first };
+	resp->device_ns = job->device_ns;
+	resp->queued_ns = (job->first_slice ? job->first_slice : gp_now()) - job->arrived;
+	resp->fault_count = job->faults.count;
+	resp->fault_insn = job->faults.insn;
+	resp->slices = job->slices;
+	if (!job->slices)
+		req->num_ranges = 0;
+	s->stats.jobs++;
+	s->stats.faults += job->faults.count;
+	gp_answer(s, req, result, done);
+
+	s->num_jobs--;
+	ctx->jobs--;
+	free_job(job);
+	if (s->resetting)
+		pthread_cond_broadcast(&s->changed);
+	gp_context_ended(s, ctx, done);
+}
+
+void gp_job_finish(struct gp_job *job)
+{
+	struct gpgpu_session *s = job->session;
+	struct list done;
+
+	list_init(&done);
+	pthread_mutex_lock(&s->lock);
+	end_job(job, &done);
+	gp_jobs_advance(s, &done);
+	gp_session_unlock(s, &done);
+}
+
+void gp_job_end_early(struct gp_job *job, struct gp_result result, struct list *done)
+{
+	struct gpgpu_engine *engine = job->session->engine;
+	bool end;
+
+	if (job->result.status)
+		return;
+	job->result = result;
+	if (job->state != GP_JOB_READY)
+		return;
+	pthread_mutex_lock(&engine->lock);
+	end = gp_job_cancel(job, gp_now());
+	pthread_mutex_unlock(&engine->lock);
+	if (end)
+		end_job(job, done);
+}
+
+void gp_jobs_end_early(struct gpgpu_session *s, const struct gp_context *ctx,
+		       struct gp_result result, struct list *done)
+{
+	struct list *pos, *next;
+
+	/* Only the job itself leaves the list meanwhile: the others are ended below. */
+	list_for_each_safe(pos, next, &s->jobs) {
+		struct gp_job *job = container_of(pos, struct gp_job, link);
+
+		if (!ctx || job->ctx == ctx)
+			gp_job_end_early(job, result, done);
+	}
+	gp_jobs_advance(s, done);
+}
+
+/* Does what @job waits for move, so that waiting longer makes sense? */
+static bool will_be_reached(struct gpgpu_session *s, const struct gp_job *job)
+{
+	for (int hops = 0; job && hops < MAX_HOPS; hops++) {
+		struct gp_context *ctx;
+
+		if (job->state == GP_JOB_READY || !job->num_fences)
+			return true;
+		ctx = gp_context_find(s, job->fences[0].ctx_id);
+		if (!ctx)
+			return true;
+		job = head_of(&ctx->timelines[job->fences[0].timeline]);
+	}
+	return false;
+}
+
+bool gp_jobs_check_time(struct gpgpu_session *s, uint64_t now, struct list *done)
+{
+	uint64_t clock = gp_session_clock(s, now);
+	struct list *pos, *next;
+	bool ended = false;
+
+	if (s->paused || s->resetting)
+		return s->num_jobs;
+	list_for_each_safe(pos, next, &s->jobs) {
+		struct gp_job *job = container_of(pos, struct gp_job, link);
+
+		if (job->state == GP_JOB_READY) {
+			if (clock - job->ready_since < GP_RUN_NS)
+				continue;
+			gp_job_end_early(job, GP_ERR(TIMEOUT, NONE, GP_RUN_NS / 1000000), done);
+			ended = true;
+		} else if (!list_empty(&job->held_link)) {
+			if (clock - job->head_since < GP_HOLD_NS || will_be_reached(s, job))
+				continue;
+			gp_job_end_early(job, GP_ERR(TIMEOUT, FENCE, GP_HOLD_NS / 1000000), done);
+			ended = true;
+		}
+	}
+	if (ended)
+		gp_jobs_advance(s, done);
+	return s->num_jobs;
+}
+
+struct gp_result gp_cmd_job_cancel(struct gpgpu_session *s, struct gp_context *ctx,
+				   struct gp_request *req, struct list *done)
+{
+	const struct virtio_gpgpu_req_job_cancel *r = (const void *)req->bytes;
+	struct gp_timeline *timeline;
+	struct list *pos, *next;
+
+	if (r->reserved)
+		return GP_ERR(INVALID, RESERVED,
+			      offsetof(struct virtio_gpgpu_req_job_cancel, reserved));
+	if (r->timeline >= VIRTIO_GPGPU_MAX_TIMELINES)
+		return GP_ERR(INVALID, ID, r->timeline);
+	timeline = &ctx->timelines[r->timeline];
+	if (!r->seq || r->seq > timeline->submitted)
+		return GP_ERR(NOT_FOUND, SEQUENCE, timeline->submitted);
+	list_for_each_safe(pos, next, &timeline->jobs) {
+		struct gp_job *job = container_of(pos, struct gp_job, timeline_link);
+
+		if (job->seq > r->seq)
+			break;
+		gp_job_end_early(job, GP_ERR(CANCELLED, NONE, 0), done);
+	}
+	gp_jobs_advance(s, done);
+	return GP_OK;
+}

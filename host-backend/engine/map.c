@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * map.c - maps and the guest's operations on them.
+ *
+ * What a map is made of, and how an operation works while programs use the map, is rt/maps.c's: the same
+ * code that programs run. Here: ids, sizes, memory, what may be read and written.
+ *
+ * The guest's operations are refused on a frozen map if they write, as the kernel does; MAP_F_RDONLY_PROG
+ * keeps programs from writing and the guest not.
+ *
+ * Threads: under the session's lock; device threads may run programs on the same map.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/random.h>
+#include "engine.h"
+#include "rt/maps.h"
+
+static uint32_t pad8(uint32_t size)
+{
+	return (size + 7) & ~7u;
+}
+
+void gp_map_release(struct gp_map_object *map)
+{
+	if (map->map) {
+		gp_window_free(map->map->values, map->desc.values_size);
+		gp_window_free(map->map->state, gp_map_index_bytes(&map->desc));
+		g_free(map->map);
+	}
+	g_free(map);
+}
+
+/* rt/maps.c says which of the fields it does not like. */
+static struct gp_result bad_shape(uint32_t reason, const struct virtio_gpgpu_req_map_create *r)
+{
+	struct gp_result result = { VIRTIO_GPGPU_S_INVALID, reason, 0 };
+
+	switch (reason) {
+	case VIRTIO_GPGPU_R_KIND:
+		result.detail = r->map_type;
+		break;
+	case VIRTIO_GPGPU_R_FLAGS:
+		result.status = VIRTIO_GPGPU_S_UNSUPPORTED;
+		result.detail = r->map_flags;
+		break;
+	case VIRTIO_GPGPU_R_COUNT:
+		result.detail = r->max_entries;
+		break;
+	default:
+		result.detail = (uint64_t)r->key_size << 32 | r->value_size;
+		break;
+	}
+	return result;
+}
+
+static struct gp_map *make_map(const struct gp_map_desc *desc)
+{
+	void *values = gp_window_alloc(desc->values_size);
+	void *index = gp_window_alloc(gp_map_index_bytes(desc));
+	struct gp_map *map;
+	uint32_t seed;
+
+	if (!values || !index || getrandom(&seed, sizeof(seed), 0) != sizeof(seed)) {
+		gp_window_free(values, desc->values_size);
+		gp_window_free(index, gp_map_index_bytes(desc));
+		return NULL;
+	}
+	/* Programs look at it from several threads: not on a line with what others write. */
+	map = g_new0(struct gp_map, 1);
+	gp_map_layout(map, desc, values, index, seed);
+	return map;
+}
+
+struct gp_result gp_cmd_map_create(struct gpgpu_session *s, struct gp_context *ctx,
+				   struct gp_request *req, struct list *done)
+{
+	const struct virtio_gpgpu_req_map_create *r = (const void *)req->bytes;
+	struct gp_map_desc desc = {
+		.type = r->map_type,
+		.key_size = r->key_size,
+		.value_size = r->value_size,
+		.max_entries = r->max_entries,
+		.flags = r->map_flags,
+	};
+	struct gp_map_object *object;
+	struct gp_result result;
+	struct gp_map *map;
+	uint32_t reason;
+	uint64_t bytes;
+
+	if (!gp_padded(r->name, sizeof(r->name)))
+		return GP_ERR(INVALID, RESERVED, offsetof(struct virtio_gpgpu_req_map_create, name));
+	reason = gp_map_check(&desc, s->engine->servers);
+	if (reason)
+		return bad_shape(reason, r);
+	bytes = gp_map_bytes(&desc);
+	if (bytes > s->limits.max_map)
+		return GP_ERR(LIMIT, SIZE, s->limits.max_map);
+	result = gp_object_new_check(s, VIRTIO_GPGPU_OBJ_MAP, r->id);
+	if (result.status)
+		return result;
+	if (!gp_charge(s, bytes))
+		return GP_ERR(NO_MEMORY, MEMORY_LIMIT, s->memory_limit);
+	map = make_map(&desc);
+	if (!map) {
+		gp_uncharge(s, bytes);
+		return GP_ERR(NO_MEMORY, HOST_MEMORY, bytes);
+	}
+	object = g_new0(struct gp_map_object, 1);
+	object->map = map;
+	object->desc = desc;
+	object->object.memory = bytes;
+	gp_object_add(s, &object->object, VIRTIO_GPGPU_OBJ_MAP, r->id, ctx->id);
+	return GP_OK;
+}
+
+struct gp_result gp_cmd_map_destroy(struct gpgpu_session *s, struct gp_context *ctx,
+				    struct gp_request *req, struct list *done)
+{
+	struct gp_object *object;
+	struct gp_result result = gp_object_find_req(s, VIRTIO_GPGPU_OBJ_MAP, req, true, &object);
+
+	if (result.status)
+		return result;
+	/* Programs that refer to it keep it, without its id. */
+	gp_object_remove(object);
+	return GP_OK;
+}
+
+struct gp_result gp_cmd_map_freeze(struct gpgpu_session *s, struct gp_context *ctx,
+				   struct gp_request *req, struct list *done)
+{
+	struct gp_object *object;
+	struct gp_result result = gp_object_find_req(s, VIRTIO_GPGPU_OBJ_MAP, req, false, &object);
+	struct gp_map_object *map = (struct gp_map_object *)object;
+
+	if (result.status)
+		return result;
+	if (map->frozen)
+		return GP_ERR(BUSY, FROZEN, object->id);
+	map->frozen = true;
+	return GP_OK;
+}
+
+/* What the kernel's errno is on the wire. */
+static struct gp_result map_result(int err, const struct gp_map_object *map)
+{
+	switch (err) {
+	case 0:
+		return GP_OK;
+	case -ENOENT:
+		return GP_ERR(NOT_FOUND, KEY, map->object.id);
+	case -EEXIST:
+		return GP_ERR(EXISTS, KEY, map->object.id);
+	case -E2BIG:
+		/* For an array it is the index that is too large, which the kernel says in the same way. */
+		return GP_ERR(LIMIT, MAP_FULL, map->desc.max_entries);
+	case -ENOSPC:
+		return GP_ERR(LIMIT, MAP_FULL, map->desc.max_entries);
+	case -EBUSY:
+		return GP_ERR(BUSY, IN_USE, map->object.id);
+	default:
+		return GP_ERR(INVALID, KEY, map->object.id);
+	}
+}
+
+#define OFF(member) offsetof(struct virtio_gpgpu_req_map_op, member)
+
+/* Sizes must be the map's, the length must be exactly what they say, and padding must be zero. */
+static struct gp_result check_op(const struct gp_map_object *map, const struct gp_request *req,
+				 const uint8_t **key, const uint8_t **value)
+{
+	const struct virtio_gpgpu_req_map_op *r = (const void *)req->bytes;
+	uint32_t value_bytes = gp_map_value_bytes(map->map);
+	bool first = req->type == VIRTIO_GPGPU_CMD_MAP_NEXT_KEY && !r->key_size;
+	bool update = req->type == VIRTIO_GPGPU_CMD_MAP_UPDATE;
+	uint64_t key_room, value_room;
+
+	if (!first && r->key_size != map->desc.key_size)
+		return GP_ERR(INVALID, SIZE, OFF(key_size));
+	if (r->value_size != (update ? value_bytes : 0))
+		return GP_ERR(INVALID, SIZE, OFF(value_size));
+	if (update ? r->op_flags > BPF_EXIST : r->op_flags != 0)
+		return GP_ERR(INVALID, FLAGS, r->op_flags);
+	key_room = pad8(r->key_size);
+	value_room = pad8(r->value_size);
+	if (req->length != sizeof(*r) + key_room + value_room)
+		return GP_ERR(INVALID, LENGTH, offsetof(struct virtio_gpgpu_req_hdr, length));
+	*key = first ? NULL : req->bytes + sizeof(*r);
+	*value = req->bytes + sizeof(*r) + key_room;
+	if (!first && !gp_bytes_zero(*key + r->key_size, key_room - r->key_size))
+		return GP_ERR(INVALID, RESERVED, sizeof(*r) + r->key_size);
+	if (!gp_bytes_zero(*value + r->value_size, value_room - r->value_size))
+		return GP_ERR(INVALID, RESERVED, sizeof(*r) + key_room + r->value_size);
+	return GP_OK;
+}
+
+/* LOOKUP and NEXT_KEY: @size bytes follow the response. */
+static struct gp_result answer_op(struct gp_map_object *map, struct gp_request *req,
+				  const uint8_t *key)
+{
+	bool lookup = req->type == VIRTIO_GPGPU_CMD_MAP_LOOKUP;
+	uint32_t size = lookup ? gp_map_value_bytes(map->map) : map->desc.key_size;
+	struct virtio_gpgpu_resp_map_op *resp;
+	size_t length = sizeof(*resp) + pad8(size);
+	int err;
+
+	if (req->capacity < length)
+		return GP_ERR(INVALID, RESPONSE_SPACE, length);
+	resp = gp_response(req, length);
+	resp->size = size;
+	if (lookup)
+		err = gp_map_lookup(map->map, key, resp + 1);
+	else
+		err = gp_map_next_key(map->map, key, resp + 1);
+	if (!err)
+		return GP_OK;
+	gp_response_drop(req);
+	if (err == -ENOENT && !lookup)
+		return GP_ERR(END, NONE, 0);
+	return map_result(err, map);
+}
+
+struct gp_result gp_cmd_map_op(struct gpgpu_session *s, struct gp_context *ctx,
+			       struct gp_request *req, struct list *done)
+{
+	const struct virtio_gpgpu_req_map_op *r = (const void *)req->bytes;
+	const uint8_t *key = NULL, *value = NULL;
+	struct gp_map_object *map;
+	struct gp_object *object;
+	struct gp_result result;
+
+	result = gp_object_find(s, VIRTIO_GPGPU_OBJ_MAP, r->id, ctx->id, &object);
+	if (result.status)
+		return result;
+	map = (struct gp_map_object *)object;
+	result = check_op(map, req, &key, &value);
+	if (result.status)
+		return result;
+	if (req->type == VIRTIO_GPGPU_CMD_MAP_LOOKUP || req->type == VIRTIO_GPGPU_CMD_MAP_NEXT_KEY)
+		return answer_op(map, req, key);
+	if (map->frozen)
+		return GP_ERR(PERMISSION, FROZEN, object->id);
+	if (req->type == VIRTIO_GPGPU_CMD_MAP_UPDATE)
+		return map_result(gp_map_update(map->map, key, value, r->op_flags), map);
+	return map_result(gp_map_delete(map->map, key), map);
+}

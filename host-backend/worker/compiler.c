@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * compiler.c - the keeper: a small process that starts gpgpu-jit when the worker asks.
+ *
+ * How it works: the worker's sandbox lets it start no programs, and a compiler may die at any time. So
+ * before it closes its sandbox the worker forks the keeper, which does one thing: for each byte on the control socket
+ * it ends the old compiler, starts a new one with one end of a fresh socket pair, and sends the other
+ * end back. It lives as long as the control socket is open.
+ *
+ * Threads: compiler_start() before there are any; compiler_connect() by one at a time.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "worker.h"
+
+/* Sends @fd (-1: none) with one byte. */
+static bool send_fd(int socket, int fd)
+{
+	char byte = fd >= 0;
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = { 0 };
+	struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	if (fd >= 0) {
+		struct cmsghdr *cmsg;
+
+		msg.msg_control = control.bytes;
+		msg.msg_controllen = sizeof(control.bytes);
+		cmsg = CMSG_FIRSTHDR(&msg);
+		cmsg->cmsg_level = SOL_SOCKET;
+		cmsg->cmsg_type = SCM_RIGHTS;
+		cmsg->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(cmsg), &fd, sizeof(int));
+	}
+	return sendmsg(socket, &msg, MSG_NOSIGNAL) == 1;
+}
+
+static int receive_fd(int socket)
+{
+	char byte;
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
+	struct msghdr msg = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control.bytes,
+		.msg_controllen = sizeof(control.bytes),
+	};
+	struct cmsghdr *cmsg;
+	int fd;
+
+	if (recvmsg(socket, &msg, MSG_CMSG_CLOEXEC) != 1)
+		return -1;
+	cmsg = CMSG_FIRSTHDR(&msg);
+	if (!cmsg || cmsg->cmsg_type != SCM_RIGHTS || cmsg->cmsg_len != CMSG_LEN(sizeof(int)))
+		return -1;
+	memcpy(&fd, CMSG_DATA(cmsg), sizeof(int));
+	return fd;
+}
+
+/* In the compiler's process: @socket becomes its descriptor 3. */
+static void G_GNUC_NORETURN exec_compiler(const char *program, int socket)
+{
+	char *argv[] = { (char *)program, (char *)"--fd", (char *)"3", NULL };
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (socket == 3) {
+		if (fcntl(3, F_SETFD, 0))
+			die("cannot pass a socket to %s: %s", program, strerror(errno));
+	} else if (dup2(socket, 3) < 0) {
+		die("cannot pass a socket to %s: %s", program, strerror(errno));
+	}
+	execv(program, argv);
+	die("cannot start %s: %s", program, strerror(errno));
+}
+
+/* Return: the worker's end of a socket to a new compiler, or -1. */
+static int start(const char *program, pid_t *pid)
+{
+	int pair[2];
+
+	if (*pid > 0) {
+		kill(*pid, SIGKILL);
+		waitpid(*pid, NULL, 0);
+		*pid = -1;
+	}
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return -1;
+	*pid = fork();
+	if (!*pid)
+		exec_compiler(program, pair[1]);
+	close(pair[1]);
+	if (*pid > 0)
+		return pair[0];
+	close(pair[0]);
+	return -1;
+}
+
+static void G_GNUC_NORETURN keep(const char *program, int control)
+{
+	pid_t pid = -1;
+	char byte;
+
+	prctl(PR_SET_NAME, "gpgpu-keeper");
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	signal(SIGINT, SIG_IGN);
+	/* Nothing of the worker's but the log and this socket: descriptors that were passed stay with it. */
+	for (int fd = STDERR_FILENO + 1; fd < 64; fd++)
+		if (fd != control && fd != log_descriptor())
+			close(fd);
+	while (recv(control, &byte, 1, 0) == 1) {
+		int fd = start(program, &pid);
+
+		if (!send_fd(control, fd))
+			break;
+		if (fd >= 0)
+			close(fd);
+	}
+	if (pid > 0)
+		kill(pid, SIGKILL);
+	_exit(0);
+}
+
+int compiler_start(const char *program, GError **error)
+{
+	int pair[2];
+	pid_t pid;
+
+	if (access(program, X_OK) ||
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
+		g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(errno), "%s: %s", program,
+			    strerror(errno));
+		return -1;
+	}
+	pid = fork();
+	if (!pid) {
+		close(pair[0]);
+		keep(program, pair[1]);
+	}
+	close(pair[1]);
+	if (pid > 0)
+		return pair[0];
+	g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(errno), "cannot fork: %s",
+		    strerror(errno));
+	close(pair[0]);
+	return -1;
+}
+
+int compiler_connect(void *opaque)
+{
+	int control = *(int *)opaque;
+	char byte = 1;
+	int fd = -1;
+
+	if (send(control, &byte, 1, MSG_NOSIGNAL) == 1)
+		fd = receive_fd(control);
+	log_line(fd >= 0 ? "started a compiler" : "cannot start a compiler");
+	return fd;
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * gpgpu-worker - the engine for one virtual machine, in a process of its own.
+ *
+ * How it works: QEMU starts it and passes a socket (--fd), or finds it at a path (--listen). It starts
+ * the keeper of the compiler, the engine and its threads, closes its sandbox, and serves one connection. When
+ * that ends so does the worker, so that nothing of one machine is left for another; --keep accepts the next one,
+ * for tests and for a machine that QEMU is started for again and again.
+ *
+ * Exit status: 0 if the other side went away, 1 with one line in the log if something was wrong.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include "worker.h"
+
+struct options {
+	int fd, jit_fd;
+	char *listen, *jit, *log;
+	int threads, slice_us;
+	gint64 memory;
+	gboolean keep;
+};
+
+static bool parse(int argc, char **argv, struct options *o, GError **error)
+{
+	const GOptionEntry entries[] = {
+		{ "fd", 0, 0, G_OPTION_ARG_INT, &o->fd, "Serve this connected socket", "N" },
+		{ "listen", 0, 0, G_OPTION_ARG_FILENAME, &o->listen, "Accept a connection here",
+		  "PATH" },
+		{ "keep", 0, 0, G_OPTION_ARG_NONE, &o->keep,
+		  "With --listen: accept another one afterwards", NULL },
+		{ "threads", 0, 0, G_OPTION_ARG_INT, &o->threads,
+		  "Device threads (default: one per processor)", "N" },
+		{ "slice-us", 0, 0, G_OPTION_ARG_INT, &o->slice_us,
+		  "Planned length of a slice (default: 2000)", "N" },
+		{ "jit", 0, 0, G_OPTION_ARG_FILENAME, &o->jit,
+		  "The compiler (default: gpgpu-jit beside this program)", "PATH" },
+		{ "jit-fd", 0, 0, G_OPTION_ARG_INT, &o->jit_fd, "Socket to a running compiler", "N" },
+		{ "memory", 0, 0, G_OPTION_ARG_INT64, &o->memory,
+		  "Bytes of memory that the process may take (default: no limit)", "N" },
+		{ "log", 0, 0, G_OPTION_ARG_FILENAME, &o->log, "Log here, not to standard error",
+		  "FILE" },
+		{ NULL, 0, 0, 0, NULL, NULL, NULL },
+	};
+	g_autoptr(GOptionContext) context =
+		g_option_context_new("- run a virtio-gpgpu device for QEMU");
+
+	*o = (struct options){ .fd = -1, .jit_fd = -1 };
+	g_option_context_add_main_entries(context, entries, NULL);
+	if (!g_option_context_parse(context, &argc, &argv, error))
+		return false;
+	if (argc > 1)
+		g_set_error(error, G_OPTION_ERROR, G_OPTION_ERROR_FAILED, "unexpected '%s'", argv[1]);
+	else if ((o->fd >= 0) == (o->listen != NULL))
+		g_set_error_literal(error, G_OPTION_ERROR, G_OPTION_ERROR_FAILED,
+				    "give either --fd or --listen");
+	else if (o->threads < 0 || o->threads > 256 || o->slice_us < 0 || o->memory < 0)
+		g_set_error_literal(error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
+				    "a number is out of bounds");
+	else
+		return true;
+	return false;
+}
+
+/* gpgpu-jit beside this program. */
+static char *find_jit(void)
+{
+	g_autofree char *self = g_file_read_link("/proc/self/exe", NULL);
+	g_autofree char *dir = self ? g_path_get_dirname(self) : NULL;
+	char *path = dir ? g_build_filename(dir, "gpgpu-jit", NULL) : NULL;
+
+	if (path && !access(path, X_OK))
+		return path;
+	g_free(path);
+	/* As the build folder has it. */
+	path = dir ? g_build_filename(dir, "..", "jit", "gpgpu-jit", NULL) : NULL;
+	if (path && !access(path, X_OK))
+		return path;
+	g_free(path);
+	return NULL;
+}
+
+static int listen_at(const char *path)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	struct stat st;
+	mode_t mask;
+
+	if (fd < 0 || strlen(path) >= sizeof(addr.sun_path))
+		die("cannot listen at %s: %s", path, fd < 0 ? strerror(errno) : "the path is too long");
+	g_strlcpy(addr.sun_path, path, sizeof(addr.sun_path));
+	/* What an earlier worker left behind; anything but a socket is not ours to remove. */
+	if (!lstat(path, &st) && S_ISSOCK(st.st_mode))
+		unlink(path);
+	mask = umask(0177);
+	if (bind(fd, (struct sockaddr *)&addr, sizeof(addr)) || listen(fd, 1))
+		die("cannot listen at %s: %s", path, strerror(errno));
+	umask(mask);
+	return fd;
+}
+
+static int accept_one(int fd)
+{
+	int connected;
+
+	do {
+		connected = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+	} while (connected < 0 && errno == EINTR);
+	if (connected < 0)
+		die("cannot accept a connection: %s", strerror(errno));
+	return connected;
+}
+
+static struct gpgpu_engine *make_engine(const struct options *o)
+{
+	g_autoptr(GError) error = NULL;
+	struct gpgpu_engine *engine;
+	struct gpgpu_engine_options options = {
+		.device = "cpu",
+		.threads = (uint32_t)o->threads,
+		.slice_us = (uint32_t)o->slice_us,
+		.jit_fd = o->jit_fd,
+	};
+	static int control = -1;
+
+	if (o->jit_fd < 0) {
+		g_autofree char *jit = o->jit ? g_strdup(o->jit) : find_jit();
+
+		if (!jit)
+			die("there is no gpgpu-jit beside this program: give --jit");
+		control = compiler_start(jit, &error);
+		if (control < 0)
+			die("%s", error->message);
+		options.jit_connect = compiler_connect;
+		options.jit_opaque = &control;
+	}
+	engine = gpgpu_engine_new(&options, &error);
+	if (!engine)
+		die("%s", error->message);
+	return engine;
+}
+
+int main(int argc, char **argv)
+{
+	g_autoptr(GError) error = NULL;
+	struct gpgpu_engine *engine;
+	struct options o;
+	int listening = -1, err;
+
+	if (!parse(argc, argv, &o, &error))
+		die("%s", error->message);
+	err = log_open(o.log);
+	if (err)
+		die("cannot open %s: %s", o.log, strerror(-err));
+	signal(SIGPIPE, SIG_IGN);
+	if (o.fd >= 0) {
+		/* Started by QEMU: no longer needed than it. */
+		if (prctl(PR_SET_PDEATHSIG, SIGKILL))
+			die("cannot ask to be ended with QEMU: %s", strerror(errno));
+	} else {
+		listening = listen_at(o.listen);
+	}
+	engine = make_engine(&o);
+	if (!sandbox_enter((uint64_t)o.memory, &error))
+		die("%s", error->message);
+	do {
+		connection_serve(engine, listening >= 0 ? accept_one(listening) : o.fd);
+	} while (listening >= 0 && o.keep);
+	gpgpu_engine_free(engine);
+	return 0;
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * sandbox.c - what the worker can still do once it serves a guest.
+ *
+ * How it works: everything that needs a path, a program or a privilege is done before. Then: no new privileges,
+ * no core dumps (they would hold the guest's memory), no tracing by others of the same user, limits, and a list of
+ * the system calls that threads, memory, clocks and the sockets that are open need. Any other kills
+ * the process, which QEMU sees as a lost device. Memory can be mapped writable or executable, never both, and only
+ * mapped executable from a descriptor: images of the compiler are sealed memory files.
+ *
+ * A build with a sanitizer needs more than that and stays outside the list.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include "worker.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
+
+#define MAX_FILES 1024
+
+static const int allowed[] = {
+	/* sockets, eventfds, the log */
+	SCMP_SYS(read), SCMP_SYS(write), SCMP_SYS(readv), SCMP_SYS(writev), SCMP_SYS(recvmsg),
+	SCMP_SYS(recvfrom), SCMP_SYS(sendmsg), SCMP_SYS(sendto), SCMP_SYS(poll), SCMP_SYS(ppoll),
+	SCMP_SYS(close), SCMP_SYS(fstat), SCMP_SYS(newfstatat), SCMP_SYS(fcntl), SCMP_SYS(lseek),
+	SCMP_SYS(accept4), SCMP_SYS(shutdown), SCMP_SYS(getsockopt),
+	/* memory */
+	SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(madvise), SCMP_SYS(brk),
+	/* threads */
+	SCMP_SYS(futex), SCMP_SYS(set_robust_list), SCMP_SYS(rseq), SCMP_SYS(sched_yield),
+	SCMP_SYS(sched_getaffinity), SCMP_SYS(gettid), SCMP_SYS(getpid), SCMP_SYS(exit),
+	SCMP_SYS(exit_group), SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn),
+	SCMP_SYS(rt_sigaction), SCMP_SYS(sigaltstack), SCMP_SYS(tgkill), SCMP_SYS(restart_syscall),
+	/* clocks, chance */
+	SCMP_SYS(clock_gettime), SCMP_SYS(clock_nanosleep), SCMP_SYS(nanosleep),
+	SCMP_SYS(getrandom), SCMP_SYS(gettimeofday), SCMP_SYS(sysinfo),
+};
+
+static bool add_rules(scmp_filter_ctx ctx)
+{
+	const scmp_datum_t wx = PROT_WRITE | PROT_EXEC;
+
+	for (size_t i = 0; i < G_N_ELEMENTS(allowed); i++)
+		if (seccomp_rule_add(ctx, SCMP_ACT_ALLOW, allowed[i], 0))
+			return false;
+	/* clone3() takes its flags in memory, where a filter cannot look: libc falls back to clone(). */
+	return !seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0) &&
+	       !seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
+				 SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, CLONE_THREAD)) &&
+	       /* Not executable, or executable, not writable and from a file. */
+	       !seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1,
+				 SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0)) &&
+	       !seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 2,
+				 SCMP_A2(SCMP_CMP_MASKED_EQ, wx, PROT_EXEC),
+				 SCMP_A3(SCMP_CMP_MASKED_EQ, MAP_ANONYMOUS, 0)) &&
+	       !seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1,
+				 SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0)) &&
+	       /* The names that libc gives to regions; harmless, and missing on older kernels. */
+	       !seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EINVAL), SCMP_SYS(prctl), 0) &&
+	       !seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(openat), 0);
+}
+
+static bool set_limit(int resource, rlim_t value)
+{
+	struct rlimit limit;
+
+	if (getrlimit(resource, &limit))
+		return false;
+	limit.rlim_cur = MIN(value, limit.rlim_max);
+	limit.rlim_max = limit.rlim_cur;
+	return !setrlimit(resource, &limit);
+}
+
+bool sandbox_enter(uint64_t memory, GError **error)
+{
+	scmp_filter_ctx ctx;
+	bool ok;
+
+	ok = !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) && !prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) &&
+	     set_limit(RLIMIT_CORE, 0) && set_limit(RLIMIT_FSIZE, 64 << 20) &&
+	     set_limit(RLIMIT_NOFILE, MAX_FILES);
+	if (ok && memory && !SANITIZED)
+		ok = set_limit(RLIMIT_DATA, memory);
+	if (!ok) {
+		g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(errno),
+			    "cannot set limits: %s", strerror(errno));
+		return false;
+	}
+	if (SANITIZED) {
+		log_line("built with a sanitizer: system calls are not restricted");
+		return true;
+	}
+	ctx = seccomp_init(SCMP_ACT_KILL_PROCESS);
+	/* Threads that were started before must be in it too. */
+	ok = ctx && !seccomp_attr_set(ctx, SCMP_FLTATR_CTL_TSYNC, 1) && add_rules(ctx) &&
+	     !seccomp_load(ctx);
+	if (ctx)
+		seccomp_release(ctx);
+	if (!ok)
+		g_set_error_literal(error, G_FILE_ERROR, G_FILE_ERROR_FAILED,
+				    "cannot restrict system calls");
+	return ok;
+}
