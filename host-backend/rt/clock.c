@@ -11,6 +11,7 @@
 #include "clock.h"
 
 #define GP_CALIBRATE_NS 2000000
+#define GP_PAIRS 4
 
 static pthread_mutex_t gp_clock_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct gp_clock gp_clock_first;
@@ -23,16 +24,36 @@ static uint64_t gp_clock_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-static void gp_clock_pair(struct gp_clock *clock)
+static uint64_t gp_clock_ticks(void)
 {
 #if defined(__x86_64__)
-	clock->tsc = __builtin_ia32_rdtsc();
+	return __builtin_ia32_rdtsc();
 #elif defined(__aarch64__)
-	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(clock->tsc));
+	uint64_t t;
+
+	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(t));
+	return t;
 #else
-	clock->tsc = 0;
+	return 0;
 #endif
-	clock->ns = gp_clock_ns();
+}
+
+/* The thread may lose its processor between the two clocks: the closest of a few pairs is taken. */
+static void gp_clock_pair(struct gp_clock *clock)
+{
+	uint64_t before, ns, after, best = UINT64_MAX;
+	int i;
+
+	for (i = 0; i < GP_PAIRS; i++) {
+		before = gp_clock_ticks();
+		ns = gp_clock_ns();
+		after = gp_clock_ticks();
+		if (after - before >= best)
+			continue;
+		best = after - before;
+		clock->tsc = before + best / 2;
+		clock->ns = ns;
+	}
 }
 
 void gp_clock_read(struct gp_clock *clock)

@@ -8,8 +8,8 @@
 /*
  * gp_clock_read() - set a job's clock from CLOCK_MONOTONIC.
  *
- * The first call of a process measures the counter's rate for 2 ms; later ones improve on it and cost one
- * clock_gettime(). Any thread.
+ * The first call of a process measures the counter's rate for 2 ms; later ones improve on it and cost a
+ * few clock_gettime(). Any thread.
  */
 void gp_clock_read(struct gp_clock *clock);
 

@@ -85,7 +85,7 @@ GP_NO_IDIOM type GP_LIBC(rint##suffix)(type x)						\
 	volatile type sum = a + big;							\
 											\
 	if (!(a < big))									\
-		return x + 0 * x;							\
+		return x == x ? x : x + x;						\
 	return __builtin_copysign##suffix(sum - big, x);				\
 }											\
 											\
