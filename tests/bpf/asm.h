@@ -48,8 +48,7 @@ enum { B = BPF_B, H = BPF_H, W = BPF_W, DW = BPF_DW };
 #define LD64(dst, value)                                                           \
 	INSN(BPF_LD | BPF_IMM | BPF_DW, dst, 0, 0, (uint32_t)((uint64_t)(value))), \
 		INSN(0, 0, 0, 0, (uint32_t)((uint64_t)(value) >> 32))
-#define LDMAP(dst, map) \
-	INSN(BPF_LD | BPF_IMM | BPF_DW, dst, BPF_PSEUDO_MAP_FD, 0, map), INSN(0, 0, 0, 0, 0)
+#define LDMAP(dst, map) INSN(BPF_LD | BPF_IMM | BPF_DW, dst, BPF_PSEUDO_MAP_FD, 0, map), INSN(0, 0, 0, 0, 0)
 #define LDVALUE(dst, map, offset) \
 	INSN(BPF_LD | BPF_IMM | BPF_DW, dst, BPF_PSEUDO_MAP_VALUE, 0, map), INSN(0, 0, 0, 0, offset)
 

@@ -21,6 +21,20 @@ void outcome_add(struct outcome *outcome, const void *bytes, size_t size)
 	outcome->num_bytes += size;
 }
 
+void outcome_add_key(struct outcome *outcome, const struct run_map *map, const void *key)
+{
+	uint8_t *at;
+	uint32_t bits;
+
+	outcome_add(outcome, key, map->key_size);
+	if (map->type != VIRTIO_GPGPU_MAP_LPM_TRIE)
+		return;
+	at = outcome->bytes + outcome->num_bytes - map->key_size;
+	memcpy(&bits, at, 4);
+	for (uint32_t i = bits; i < (map->key_size - 4) * 8; i++)
+		at[4 + i / 8] &= (uint8_t)~(0x80 >> i % 8);
+}
+
 /* Insertion sort: maps of tests are small. */
 void outcome_sort(struct outcome *outcome, size_t from, size_t record)
 {
@@ -30,8 +44,8 @@ void outcome_sort(struct outcome *outcome, size_t from, size_t record)
 	if (record > sizeof(swap))
 		abort();
 	for (size_t i = 1; i < n; i++) {
-		for (size_t k = i;
-		     k > 0 && memcmp(base + (k - 1) * record, base + k * record, record) > 0; k--) {
+		for (size_t k = i; k > 0 && memcmp(base + (k - 1) * record, base + k * record, record) > 0;
+		     k--) {
 			memcpy(swap, base + k * record, record);
 			memcpy(base + k * record, base + (k - 1) * record, record);
 			memcpy(base + (k - 1) * record, swap, record);
@@ -47,8 +61,7 @@ void outcome_sort(struct outcome *outcome, size_t from, size_t record)
 		}                                                                  \
 	} while (0)
 
-bool outcome_diff(const struct run *run, const struct outcome *a, const struct outcome *b,
-		  char why[256])
+bool outcome_diff(const struct run *run, const struct outcome *a, const struct outcome *b, char why[256])
 {
 	why[0] = 0;
 	DIFFER("refused", "%d", a->refused, b->refused);

@@ -95,6 +95,8 @@ extern const struct target target_kernel;
 void outcome_free(struct outcome *outcome);
 /* outcome_add() - append to an outcome's bytes. */
 void outcome_add(struct outcome *outcome, const void *bytes, size_t size);
+/* outcome_add_key() - append a map's key; bits behind an LPM prefix, which do not count, as zeros. */
+void outcome_add_key(struct outcome *outcome, const struct run_map *map, const void *key);
 /* outcome_sort() - order the records that were added from @from on; keyed maps have no order. */
 void outcome_sort(struct outcome *outcome, size_t from, size_t record);
 
@@ -104,7 +106,6 @@ void outcome_sort(struct outcome *outcome, size_t from, size_t record);
  *
  * Of items that faulted only that they did, and why, is compared. Return: true if they differ.
  */
-bool outcome_diff(const struct run *run, const struct outcome *a, const struct outcome *b,
-		  char why[256]);
+bool outcome_diff(const struct run *run, const struct outcome *a, const struct outcome *b, char why[256]);
 
 #endif

@@ -24,13 +24,11 @@ static struct interp_map *make_map(const struct run_map *from)
 	for (uint32_t i = 0; i < from->num_init; i++)
 		for (uint32_t cpu = 0; cpu < copies; cpu++)
 			interp_map_update(map, from->init + (size_t)i * record,
-					  from->init + (size_t)i * record + from->key_size, BPF_ANY,
-					  cpu);
+					  from->init + (size_t)i * record + from->key_size, BPF_ANY, cpu);
 	return map;
 }
 
-static void add_map(struct outcome *outcome, const struct run_map *from,
-		    const struct interp_map *map)
+static void add_map(struct outcome *outcome, const struct run_map *from, const struct interp_map *map)
 {
 	size_t start = outcome->num_bytes;
 	const void *key, *value;
@@ -38,7 +36,7 @@ static void add_map(struct outcome *outcome, const struct run_map *from,
 	for (uint32_t i = 0; i < interp_map_count(map); i++) {
 		interp_map_at(map, i, &key, &value, RUN_CPU);
 		if (key)
-			outcome_add(outcome, key, from->key_size);
+			outcome_add_key(outcome, from, key);
 		outcome_add(outcome, value, from->value_size);
 	}
 	if (from->type == VIRTIO_GPGPU_MAP_HASH || from->type == VIRTIO_GPGPU_MAP_LPM_TRIE)

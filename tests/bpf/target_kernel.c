@@ -150,8 +150,7 @@ static void add_map(struct outcome *outcome, const struct run_map *from, int fd)
 {
 	bool keyed = from->type == VIRTIO_GPGPU_MAP_HASH || from->type == VIRTIO_GPGPU_MAP_LPM_TRIE;
 	bool percpu = from->type == VIRTIO_GPGPU_MAP_PERCPU_ARRAY;
-	uint8_t *values = calloc(percpu ? possible_cpus : 1, padded(from->value_size)), key[512],
-		next[512];
+	uint8_t *values = calloc(percpu ? possible_cpus : 1, padded(from->value_size)), key[512], next[512];
 	size_t start = outcome->num_bytes;
 	union bpf_attr attr = { 0 };
 
@@ -166,9 +165,8 @@ static void add_map(struct outcome *outcome, const struct run_map *from, int fd)
 		attr.value = ptr(values);
 		if (bpf(BPF_MAP_LOOKUP_ELEM, &attr) == 0) {
 			if (keyed)
-				outcome_add(outcome, key, from->key_size);
-			outcome_add(outcome,
-				    values + (percpu ? RUN_CPU * padded(from->value_size) : 0),
+				outcome_add_key(outcome, from, key);
+			outcome_add(outcome, values + (percpu ? RUN_CPU * padded(from->value_size) : 0),
 				    from->value_size);
 		}
 		attr.next_key = ptr(next);
@@ -210,8 +208,7 @@ static int load_with_maps(const struct run *run, const int *fds)
 static void run_loaded(const struct run *run, int fd, struct outcome *outcome)
 {
 	uint8_t out[4096 + 256] = { 0 };
-	struct xdp_md in_md = { .data = run->meta_len, .data_end = run->meta_len + run->len },
-		      out_md = { 0 };
+	struct xdp_md in_md = { .data = run->meta_len, .data_end = run->meta_len + run->len }, out_md = { 0 };
 	union bpf_attr attr = { 0 };
 
 	attr.test.prog_fd = (uint32_t)fd;

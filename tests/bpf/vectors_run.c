@@ -81,13 +81,11 @@ static const struct {
 	uint8_t op;
 	int16_t off;
 } row_ops[ROW_OPS] = {
-	[ADD] = { "add", BPF_ADD, 0 },	 [SUB] = { "sub", BPF_SUB, 0 },
-	[MUL] = { "mul", BPF_MUL, 0 },	 [DIV] = { "div", BPF_DIV, 0 },
-	[SDIV] = { "sdiv", BPF_DIV, 1 }, [OR] = { "or", BPF_OR, 0 },
-	[AND] = { "and", BPF_AND, 0 },	 [LSH] = { "lsh", BPF_LSH, 0 },
-	[RSH] = { "rsh", BPF_RSH, 0 },	 [MOD] = { "mod", BPF_MOD, 0 },
-	[SMOD] = { "smod", BPF_MOD, 1 }, [XOR] = { "xor", BPF_XOR, 0 },
-	[MOV] = { "mov", BPF_MOV, 0 },	 [ARSH] = { "arsh", BPF_ARSH, 0 },
+	[ADD] = { "add", BPF_ADD, 0 }, [SUB] = { "sub", BPF_SUB, 0 },	 [MUL] = { "mul", BPF_MUL, 0 },
+	[DIV] = { "div", BPF_DIV, 0 }, [SDIV] = { "sdiv", BPF_DIV, 1 },	 [OR] = { "or", BPF_OR, 0 },
+	[AND] = { "and", BPF_AND, 0 }, [LSH] = { "lsh", BPF_LSH, 0 },	 [RSH] = { "rsh", BPF_RSH, 0 },
+	[MOD] = { "mod", BPF_MOD, 0 }, [SMOD] = { "smod", BPF_MOD, 1 },	 [XOR] = { "xor", BPF_XOR, 0 },
+	[MOV] = { "mov", BPF_MOV, 0 }, [ARSH] = { "arsh", BPF_ARSH, 0 },
 };
 
 static const struct {
@@ -165,10 +163,10 @@ static void rows_run(const struct target *target, struct rows *rows)
 			uint64_t row[3];
 
 			memcpy(row, outcome.bytes + i * ROW_BYTES, sizeof(row));
-			snprintf(what, sizeof(what), "%s: %#" PRIx64 ", %#" PRIx64, rows->name,
-				 row[0], row[1]);
-			check(row[2] == rows->expect[i], what, "%#" PRIx64 " instead of %#" PRIx64,
-			      row[2], rows->expect[i]);
+			snprintf(what, sizeof(what), "%s: %#" PRIx64 ", %#" PRIx64, rows->name, row[0],
+				 row[1]);
+			check(row[2] == rows->expect[i], what, "%#" PRIx64 " instead of %#" PRIx64, row[2],
+			      rows->expect[i]);
 		}
 	}
 	end(target, run.name);
@@ -219,9 +217,8 @@ static void alu_form(const struct target *target, enum row_op op, bool wide, boo
 		if (row->op != op || !usable(target, row, wide, reg))
 			continue;
 		rows_add(&rows, row->a, row->b, wide ? row->wide : row->narrow);
-		put(&rows,
-		    INSN((wide ? BPF_ALU64 : BPF_ALU) | (reg ? BPF_X : BPF_K) | row_ops[op].op, R3,
-			 reg ? R4 : 0, row_ops[op].off, reg ? 0 : row->b));
+		put(&rows, INSN((wide ? BPF_ALU64 : BPF_ALU) | (reg ? BPF_X : BPF_K) | row_ops[op].op, R3,
+				reg ? R4 : 0, row_ops[op].off, reg ? 0 : row->b));
 		rows_store(&rows, R3);
 	}
 	rows_run(target, &rows);
@@ -273,9 +270,9 @@ static const uint8_t array_init[] = { PUT32(0), PATTERN(0), PUT32(1), PATTERN(1)
 static const uint8_t hash_init[] = { PUT32(1), PUT64(11), PUT32(2), PUT64(22) };
 static const uint8_t percpu_init[] = { PUT32(0), PUT64(100), PUT32(1), PUT64(101),
 				       PUT32(2), PUT64(102), PUT32(3), PUT64(103) };
-static const uint8_t lpm_init[] = { PUT32(8),  10, 0, 0, 0, PUT32(8),
-				    PUT32(16), 10, 1, 0, 0, PUT32(16),
-				    PUT32(32), 10, 1, 2, 3, PUT32(32) };
+static const uint8_t lpm_init[] = {
+	PUT32(8), 10, 0, 0, 0, PUT32(8), PUT32(16), 10, 1, 0, 0, PUT32(16), PUT32(32), 10, 1, 2, 3, PUT32(32)
+};
 static uint8_t data_init[68], rodata_init[68]; /* key 0, then 64 bytes */
 
 static const struct run_map maps[VECTOR_MAPS] = {
@@ -318,8 +315,7 @@ static void check_r0(const struct vector *vector, const struct outcome *outcome)
 	} else {
 		memcpy(&r0, outcome->bytes, 8);
 	}
-	check(r0 == vector->expect, vector->name, "R0 %#" PRIx64 " instead of %#" PRIx64, r0,
-	      vector->expect);
+	check(r0 == vector->expect, vector->name, "R0 %#" PRIx64 " instead of %#" PRIx64, r0, vector->expect);
 }
 
 static void check_refused(const struct vector *vector, const struct outcome *outcome)
@@ -332,16 +328,14 @@ static void check_refused(const struct vector *vector, const struct outcome *out
 		      outcome->reason, vector->expect);
 	else
 		check(outcome->insn == vector->at || vector->at == ANY_INSN, vector->name,
-		      "refused at instruction %" PRIu64 " instead of %" PRIu64, outcome->insn,
-		      vector->at);
+		      "refused at instruction %" PRIu64 " instead of %" PRIu64, outcome->insn, vector->at);
 }
 
 static void check_fault(const struct vector *vector, const struct outcome *outcome)
 {
 	if (outcome->refused)
-		check(false, vector->name,
-		      "refused with reason %" PRIu64 "; fault wanted: %" PRIu64, outcome->reason,
-		      vector->expect);
+		check(false, vector->name, "refused with reason %" PRIu64 "; fault wanted: %" PRIu64,
+		      outcome->reason, vector->expect);
 	else if (outcome->faults != 1 || outcome->fault != vector->expect)
 		check(false, vector->name, "fault %" PRIu64 " instead of %" PRIu64, outcome->fault,
 		      vector->expect);
@@ -382,8 +376,7 @@ static void vector_run(const struct target *target, const struct vector *vector)
 		run.num_args = 3;
 		run.args[0] = (struct run_arg){ VIRTIO_GPGPU_ARG_BUFFER, 0, result_init, 64 };
 		run.args[1] = (struct run_arg){ VIRTIO_GPGPU_ARG_BUFFER_RO, 0, input_init, 64 };
-		run.args[2] =
-			(struct run_arg){ VIRTIO_GPGPU_ARG_VALUE, 0x1122334455667788, NULL, 0 };
+		run.args[2] = (struct run_arg){ VIRTIO_GPGPU_ARG_VALUE, 0x1122334455667788, NULL, 0 };
 		for (int i = 0; i < 3; i++)
 			run.grid[i] = run.group[i] = 1;
 	}
@@ -396,8 +389,7 @@ static void vector_run(const struct target *target, const struct vector *vector)
 	else if (ran(&run, &outcome)) {
 		if (vector->kind == VECTOR_VERDICT)
 			check(outcome.verdict == vector->expect, vector->name,
-			      "verdict %" PRIu64 " instead of %" PRIu64, outcome.verdict,
-			      vector->expect);
+			      "verdict %" PRIu64 " instead of %" PRIu64, outcome.verdict, vector->expect);
 		else
 			check_r0(vector, &outcome);
 	}
@@ -463,8 +455,8 @@ static void float_batch(const struct target *target, const struct float_row *row
 
 			memcpy(&got, outcome.bytes + i * 8, 8);
 			snprintf(what, sizeof(what),
-				 "float helper %#x (%#" PRIx64 ", %#" PRIx64 ", %#" PRIx64 ")",
-				 row[i].helper, row[i].a, row[i].b, row[i].c);
+				 "float helper %#x (%#" PRIx64 ", %#" PRIx64 ", %#" PRIx64 ")", row[i].helper,
+				 row[i].a, row[i].b, row[i].c);
 			check(got == row[i].expect ||
 				      ((row[i].expect == F32_NAN || row[i].expect == F64_NAN) &&
 				       is_quiet_nan(got, row[i].expect)),
@@ -489,8 +481,7 @@ static void grid_ids(const struct target *target)
 					     GPGPU_HELPER_local_id,  GPGPU_HELPER_local_size,
 					     GPGPU_HELPER_group_id,  GPGPU_HELPER_num_groups };
 	enum { X = 5, Y = 3, Z = 2, ITEMS = X * Y * Z, IDS = 18 };
-	static const uint32_t size[3] = { X, Y, Z }, group[3] = { 2, 2, 1 },
-			      groups[3] = { 3, 2, 2 };
+	static const uint32_t size[3] = { X, Y, Z }, group[3] = { 2, 2, 1 }, groups[3] = { 3, 2, 2 };
 	static uint8_t out[ITEMS * IDS];
 	static struct bpf_insn insns[MAX_PROG];
 	struct run run = { .name = "ids of a 5 x 3 x 2 grid",
@@ -534,8 +525,7 @@ static void grid_ids(const struct target *target)
 			for (int d = 0; d < 3; d++)
 				wrong += got[d] != id[d] || got[3 + d] != size[d] ||
 					 got[6 + d] != id[d] % group[d] || got[9 + d] != group[d] ||
-					 got[12 + d] != id[d] / group[d] ||
-					 got[15 + d] != groups[d];
+					 got[12 + d] != id[d] / group[d] || got[15 + d] != groups[d];
 		}
 		check(wrong == 0, run.name, "%" PRIu64 " wrong instead of %" PRIu64, wrong, 0);
 	}
@@ -559,8 +549,8 @@ int main(int argc, char **argv)
 		if (why) {
 			/* Asked for by name it must be there. */
 			failures += argc > 1;
-			printf("%s %u - %s # SKIP %s\n", argc > 1 ? "not ok" : "ok", ++cases,
-			       target->name, why);
+			printf("%s %u - %s # SKIP %s\n", argc > 1 ? "not ok" : "ok", ++cases, target->name,
+			       why);
 			continue;
 		}
 		all_rows(target);

@@ -18,8 +18,7 @@ static struct interp_map *map_arg(struct machine *m, uint64_t pointer)
 {
 	uint64_t number = pointer >> REGION_SHIFT;
 
-	if (number >= REGION_MAP && number < REGION_MAP + m->env->num_maps &&
-	    pointer == POINTER(number, 0))
+	if (number >= REGION_MAP && number < REGION_MAP + m->env->num_maps && pointer == POINTER(number, 0))
 		return m->env->maps[number - REGION_MAP];
 	m->fault = VIRTIO_GPGPU_R_HELPER_ARG;
 	return NULL;
@@ -45,8 +44,8 @@ static void map_op(struct machine *m, uint32_t number, const uint64_t *arg)
 	case BPF_FUNC_map_update_elem:
 		value = interp_mem(m, arg[2], map->value_size, false);
 		if (value)
-			m->reg[0] = (uint64_t)(int64_t)interp_map_update(map, key, value, arg[3],
-									 m->env->cpu);
+			m->reg[0] =
+				(uint64_t)(int64_t)interp_map_update(map, key, value, arg[3], m->env->cpu);
 		return;
 	default:
 		m->reg[0] = (uint64_t)(int64_t)interp_map_delete(map, key);

@@ -18,24 +18,20 @@ static void fault(struct machine *m, uint32_t reason)
 }
 
 /* ------------------------------------------------------------------ memory */
-static uint8_t *region(struct machine *m, uint32_t number, uint64_t *low, uint64_t *high,
-		       bool *writable)
+static uint8_t *region(struct machine *m, uint32_t number, uint64_t *high, bool *writable)
 {
 	struct interp_map *map;
 
-	*low = 0;
 	*writable = true;
 	if (number == REGION_STACK) {
 		*high = sizeof(m->stack);
 		return m->stack;
 	}
 	if (number == REGION_SLOT && m->packet) {
-		*low = m->meta;
-		*high = m->end;
+		*high = m->end; /* from the slot's start: the room in front of the packet is the item's too */
 		return m->packet->slot;
 	}
-	if (number >= REGION_ARG && number < REGION_ARG + m->num_args &&
-	    m->args[number - REGION_ARG].base) {
+	if (number >= REGION_ARG && number < REGION_ARG + m->num_args && m->args[number - REGION_ARG].base) {
 		*high = m->args[number - REGION_ARG].size;
 		*writable = m->args[number - REGION_ARG].writable;
 		return m->args[number - REGION_ARG].base;
@@ -51,12 +47,11 @@ static uint8_t *region(struct machine *m, uint32_t number, uint64_t *low, uint64
 
 uint8_t *interp_mem(struct machine *m, uint64_t address, uint64_t size, bool write)
 {
-	uint64_t offset = address & ((1ull << REGION_SHIFT) - 1), low, high;
+	uint64_t offset = address & ((1ull << REGION_SHIFT) - 1), high;
 	bool writable;
-	uint8_t *base = region(m, (uint32_t)(address >> REGION_SHIFT), &low, &high, &writable);
+	uint8_t *base = region(m, (uint32_t)(address >> REGION_SHIFT), &high, &writable);
 
-	if (!base || offset < low || offset > high || high - offset < size ||
-	    (write && !writable)) {
+	if (!base || offset > high || high - offset < size || (write && !writable)) {
 		fault(m, VIRTIO_GPGPU_R_OUT_OF_BOUNDS);
 		return NULL;
 	}
@@ -105,10 +100,7 @@ uint64_t interp_context(struct machine *m, uint64_t offset, uint32_t size)
 	return value;
 }
 
-static const uint32_t size_of[4] = { [BPF_W >> 3] = 4,
-				     [BPF_H >> 3] = 2,
-				     [BPF_B >> 3] = 1,
-				     [BPF_DW >> 3] = 8 };
+static const uint32_t size_of[4] = { [BPF_W >> 3] = 4, [BPF_H >> 3] = 2, [BPF_B >> 3] = 1, [BPF_DW >> 3] = 8 };
 
 static void load(struct machine *m, const struct bpf_insn *insn)
 {
@@ -222,8 +214,7 @@ static void load_imm64(struct machine *m, const struct bpf_insn *insn)
 {
 	uint32_t high, low = (uint32_t)insn->imm;
 
-	if (insn->code != (BPF_LD | BPF_IMM | BPF_DW) || m->pc + 1 >= m->env->num_insns ||
-	    insn[1].code) {
+	if (insn->code != (BPF_LD | BPF_IMM | BPF_DW) || m->pc + 1 >= m->env->num_insns || insn[1].code) {
 		fault(m, VIRTIO_GPGPU_R_OPCODE);
 		return;
 	}
@@ -346,8 +337,7 @@ static bool step(struct machine *m)
 	switch (BPF_CLASS(insn->code)) {
 	case BPF_ALU:
 	case BPF_ALU64:
-		if (!interp_alu(insn, m->reg[insn->dst_reg], m->reg[insn->src_reg],
-				&m->reg[insn->dst_reg]))
+		if (!interp_alu(insn, m->reg[insn->dst_reg], m->reg[insn->src_reg], &m->reg[insn->dst_reg]))
 			fault(m, VIRTIO_GPGPU_R_OPCODE);
 		break;
 	case BPF_LDX:
@@ -401,8 +391,7 @@ static bool finish(const struct machine *m, struct interp_result *result)
 	return !m->fault;
 }
 
-bool interp_xdp(struct interp_env *env, const struct interp_packet *packet,
-		struct interp_result *result)
+bool interp_xdp(struct interp_env *env, const struct interp_packet *packet, struct interp_result *result)
 {
 	static struct machine m;
 	uint32_t verdict;

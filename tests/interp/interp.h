@@ -35,8 +35,8 @@ struct interp_map;
  * @num_cpus: copies of a per-CPU array; ignored for other types
  * @rdonly: programs may not write values
  */
-struct interp_map *interp_map_new(uint32_t type, uint32_t key_size, uint32_t value_size,
-				  uint32_t max_entries, uint32_t num_cpus, bool rdonly);
+struct interp_map *interp_map_new(uint32_t type, uint32_t key_size, uint32_t value_size, uint32_t max_entries,
+				  uint32_t num_cpus, bool rdonly);
 void interp_map_free(struct interp_map *map);
 
 /*
@@ -97,8 +97,7 @@ struct interp_result {
 };
 
 /* interp_xdp() - run an XDP program on one packet. Return: true if it ended without a fault. */
-bool interp_xdp(struct interp_env *env, const struct interp_packet *packet,
-		struct interp_result *result);
+bool interp_xdp(struct interp_env *env, const struct interp_packet *packet, struct interp_result *result);
 
 /*
  * interp_item() - run a compute kernel for one work item.

@@ -14,8 +14,8 @@ static bool is_array(const struct interp_map *map)
 	return map->type == VIRTIO_GPGPU_MAP_ARRAY || map->type == VIRTIO_GPGPU_MAP_PERCPU_ARRAY;
 }
 
-struct interp_map *interp_map_new(uint32_t type, uint32_t key_size, uint32_t value_size,
-				  uint32_t max_entries, uint32_t num_cpus, bool rdonly)
+struct interp_map *interp_map_new(uint32_t type, uint32_t key_size, uint32_t value_size, uint32_t max_entries,
+				  uint32_t num_cpus, bool rdonly)
 {
 	struct interp_map *map = calloc(1, sizeof(*map));
 
@@ -49,8 +49,7 @@ void interp_map_free(struct interp_map *map)
 
 static uint8_t *value_at(const struct interp_map *map, uint32_t i, uint32_t cpu)
 {
-	return map->values +
-	       ((uint64_t)(map->copies > 1 ? cpu : 0) * map->max_entries + i) * map->stride;
+	return map->values + ((uint64_t)(map->copies > 1 ? cpu : 0) * map->max_entries + i) * map->stride;
 }
 
 static uint32_t prefix_of(const uint8_t *key)

@@ -49,10 +49,10 @@ struct machine {
 	uint64_t reg[11];
 	uint8_t stack[FRAME_BYTES * MAX_FRAMES];
 	struct frame frame[MAX_FRAMES];
-	uint32_t depth;	/* frames above the main function's */
+	uint32_t depth; /* frames above the main function's */
 	uint32_t pc;
 	uint64_t fuel;
-	uint32_t fault;	/* VIRTIO_GPGPU_R_*, 0 while all is well */
+	uint32_t fault; /* VIRTIO_GPGPU_R_*, 0 while all is well */
 	/* XDP, else slot is NULL */
 	const struct interp_packet *packet;
 	uint32_t meta, data, end; /* offsets in the slot */

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * random.h - random BPF programs that are valid, with random input, from a seed.
+ *
+ * The same seed gives the same program for ever on every machine, so that a mismatch can be seen again.
+ */
+#ifndef TESTS_BPF_RANDOM_H
+#define TESTS_BPF_RANDOM_H
+
+#include "target.h"
+
+#define RANDOM_MAX_INSNS 4096
+#define RANDOM_MAPS	 5
+
+struct random_case {
+	struct run run; /* points into the members below */
+	bool no_kernel; /* uses what the kernel's verifier refuses */
+	bool may_fault;
+	struct bpf_insn insns[RANDOM_MAX_INSNS];
+	struct run_map maps[RANDOM_MAPS];
+	uint8_t map_init[RANDOM_MAPS][1024];
+	uint8_t packet[RUN_MAX_LEN];
+	uint8_t buffer[2][4096];
+	char name[32];
+};
+
+void random_make(uint64_t seed, struct random_case *made);
+
+#endif

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * target_jit.c - runs on our compiler for the CPU: gp_validate(), gp_jit_compile(), then the image itself.
+ *
+ * No engine: regions are laid out here the way abi.h asks (a power-of-two window between guards).
+ * The environment variable GPGPU_JIT names the compiler process.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include "jit/jit.h"
+#include "rt/clock.h"
+#include "rt/maps.h"
+#include "target.h"
+
+static struct gp_jit *jit;
+static struct gp_clock clock_now;
+
+static const char *jit_open(void)
+{
+	struct gp_jit_options options = { .program = getenv("GPGPU_JIT"), .fd = -1 };
+	static char why[256];
+	GError *error = NULL;
+
+	if (!options.program)
+		return "GPGPU_JIT does not name the compiler";
+	jit = gp_jit_new(&options, &error);
+	if (!jit) {
+		snprintf(why, sizeof(why), "%s", error ? error->message : "no reason given");
+		g_clear_error(&error);
+		return why;
+	}
+	gp_clock_read(&clock_now);
+	return NULL;
+}
+
+static void jit_close(void)
+{
+	gp_jit_free(jit);
+	jit = NULL;
+}
+
+/* ------------------------------------------------------------------ memory */
+static size_t window(size_t size)
+{
+	size_t bytes = 4096;
+
+	while (bytes < size)
+		bytes *= 2;
+	return bytes;
+}
+
+static uint8_t *region_new(size_t size)
+{
+	size_t usable = (size + 4095) & ~(size_t)4095;
+	uint8_t *base =
+		mmap(NULL, window(size) + 2 * GP_GUARD, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (base == MAP_FAILED || mprotect(base + GP_GUARD, usable ? usable : 4096, PROT_READ | PROT_WRITE))
+		abort();
+	return base + GP_GUARD;
+}
+
+static void region_free(uint8_t *base, size_t size)
+{
+	if (base)
+		munmap(base - GP_GUARD, window(size) + 2 * GP_GUARD);
+}
+
+/* ------------------------------------------------------------------ maps */
+struct jit_map {
+	struct gp_map_desc desc;
+	struct gp_map map;
+	uint8_t *values, *index;
+};
+
+static bool make_map(struct jit_map *to, const struct run_map *from)
+{
+	uint32_t record = from->key_size + from->value_size, value_bytes;
+	uint8_t *value;
+	bool ok = true;
+
+	memset(to, 0, sizeof(*to));
+	to->desc.type = from->type;
+	to->desc.key_size = from->key_size;
+	to->desc.value_size = from->value_size;
+	to->desc.max_entries = from->max_entries;
+	to->desc.flags = from->rdonly ? VIRTIO_GPGPU_MAP_F_RDONLY_PROG : 0;
+	if (gp_map_check(&to->desc, RUN_CPUS))
+		return false;
+	to->values = region_new(to->desc.values_size);
+	to->index = region_new(gp_map_index_bytes(&to->desc));
+	gp_map_layout(&to->map, &to->desc, to->values, to->index, 0x5eed);
+	value_bytes = gp_map_value_bytes(&to->map);
+	value = calloc(1, value_bytes);
+	for (uint32_t i = 0; ok && i < from->num_init; i++) {
+		for (uint32_t at = 0; at + from->value_size <= value_bytes; at += to->map.stride)
+			memcpy(value + at, from->init + (size_t)i * record + from->key_size,
+			       from->value_size);
+		ok = gp_map_update(&to->map, from->init + (size_t)i * record, value, BPF_ANY) == 0;
+	}
+	free(value);
+	to->map.frozen = from->rdonly;
+	return ok;
+}
+
+static void free_map(struct jit_map *map)
+{
+	region_free(map->values, map->desc.values_size);
+	if (map->index)
+		region_free(map->index, gp_map_index_bytes(&map->desc));
+}
+
+static void add_map(struct outcome *outcome, const struct run_map *from, struct jit_map *map)
+{
+	bool keyed = from->type == VIRTIO_GPGPU_MAP_HASH || from->type == VIRTIO_GPGPU_MAP_LPM_TRIE;
+	uint8_t key[VIRTIO_GPGPU_MAX_KEY], next[VIRTIO_GPGPU_MAX_KEY];
+	uint8_t *value = calloc(1, gp_map_value_bytes(&map->map));
+	size_t start = outcome->num_bytes;
+	bool more = gp_map_next_key(&map->map, NULL, key) == 0;
+
+	while (more) {
+		if (gp_map_lookup(&map->map, key, value) == 0) {
+			if (keyed)
+				outcome_add_key(outcome, from, key);
+			outcome_add(outcome,
+				    value + (size_t)(map->map.num_cpus > 1 ? RUN_CPU : 0) * map->map.stride,
+				    from->value_size);
+		}
+		more = gp_map_next_key(&map->map, key, next) == 0;
+		memcpy(key, next, from->key_size);
+	}
+	if (keyed)
+		outcome_sort(outcome, start, from->key_size + from->value_size);
+	free(value);
+}
+
+/* ------------------------------------------------------------------ one run */
+static void set_faults(struct outcome *outcome, const struct gp_faults *faults)
+{
+	outcome->faults = faults->count;
+	outcome->fault = faults->count ? faults->reason : 0;
+	outcome->fault_insn = faults->count ? faults->insn : 0;
+}
+
+static void run_packet(const struct run *run, const struct gp_image *image, struct gp_env *env,
+		       struct outcome *outcome)
+{
+	gp_xdp_entry *entry = (gp_xdp_entry *)((uint8_t *)image->code + image->entry);
+	struct gp_packet_in in = { .data_off = RUN_DATA_OFF,
+				   .data_len = run->len,
+				   .meta_len = run->meta_len,
+				   .rx_queue = run->rx_queue,
+				   .ingress_port = run->ingress_port };
+	struct gp_thread thread = { .cpu = RUN_CPU, .random = 0x1234567 };
+	struct gp_faults faults = { 0 };
+	struct gp_packet_out out = { 0 };
+	uint8_t *slot = region_new(RUN_STRIDE);
+
+	memcpy(slot + RUN_DATA_OFF - run->meta_len, run->packet, (size_t)run->meta_len + run->len);
+	env->slots = slot;
+	env->stride = RUN_STRIDE;
+	if (entry(env, &thread, &in, &out, 0, 1, &faults) != 1)
+		abort();
+	set_faults(outcome, &faults);
+	outcome->verdict = out.verdict;
+	outcome->egress_port = out.egress_port;
+	outcome->data_moved = (int32_t)out.data_off - RUN_DATA_OFF;
+	outcome->len = out.data_len;
+	outcome->meta_len = out.meta_len;
+	if (out.data_off <= RUN_STRIDE && out.data_len <= RUN_STRIDE - out.data_off &&
+	    out.meta_len <= out.data_off)
+		outcome_add(outcome, slot + out.data_off - out.meta_len, (size_t)out.meta_len + out.data_len);
+	else
+		abort();
+	region_free(slot, RUN_STRIDE);
+}
+
+static void run_grid(const struct run *run, const struct gp_image *image, struct gp_env *env,
+		     struct outcome *outcome)
+{
+	gp_grid_entry *entry = (gp_grid_entry *)((uint8_t *)image->code + image->entry);
+	struct gp_region regions[VIRTIO_GPGPU_MAX_ARGS] = { 0 };
+	uint64_t values[VIRTIO_GPGPU_MAX_ARGS] = { 0 };
+	struct gp_thread thread = { .cpu = RUN_CPU, .random = 0x1234567 };
+	uint64_t items = (uint64_t)run->grid[0] * run->grid[1] * run->grid[2];
+	struct gp_faults faults = { 0 };
+	struct gp_grid grid;
+
+	memcpy(grid.size, run->grid, sizeof(grid.size));
+	memcpy(grid.group, run->group, sizeof(grid.group));
+	for (uint32_t i = 0; i < run->num_args; i++) {
+		if (run->args[i].kind == VIRTIO_GPGPU_ARG_VALUE) {
+			values[i] = run->args[i].value;
+			continue;
+		}
+		regions[i].base = region_new(run->args[i].size);
+		regions[i].size = run->args[i].size;
+		regions[i].writable = run->args[i].kind == VIRTIO_GPGPU_ARG_BUFFER;
+		memcpy(regions[i].base, run->args[i].init, run->args[i].size);
+	}
+	env->args = regions;
+	env->arg_values = values;
+	env->num_args = run->num_args;
+	if (entry(env, &thread, &grid, 0, items, &faults) != items)
+		abort();
+	set_faults(outcome, &faults);
+	for (uint32_t i = 0; i < run->num_args; i++) {
+		outcome_add(outcome, regions[i].base ? (void *)regions[i].base : "", regions[i].size);
+		region_free(regions[i].base, regions[i].size);
+	}
+}
+
+static struct gp_image *compile(const struct run *run, const struct gp_map_desc *descs,
+				struct outcome *outcome)
+{
+	struct gp_prog prog = { .kind = run->kind,
+				.num_insns = run->num_insns,
+				.num_maps = run->num_maps,
+				.num_args = run->num_args,
+				.insns = run->insns,
+				.maps = descs };
+	struct gp_verdict verdict = { 0 };
+	struct gp_image *image = NULL;
+
+	for (uint32_t i = 0; i < run->num_args; i++)
+		prog.arg_kind[i] = (uint8_t)run->args[i].kind;
+	if (gp_validate(&prog, &verdict))
+		image = gp_jit_compile(jit, &prog, &verdict);
+	if (!image) {
+		outcome->refused = true;
+		outcome->status = verdict.status;
+		outcome->reason = verdict.reason;
+		outcome->insn = verdict.insn;
+		snprintf(outcome->message, sizeof(outcome->message), "%s", verdict.message);
+	}
+	return image;
+}
+
+static void jit_run(const struct run *run, struct outcome *outcome)
+{
+	struct jit_map maps[RUN_MAX_MAPS];
+	struct gp_map_desc descs[RUN_MAX_MAPS];
+	struct gp_map *pointers[RUN_MAX_MAPS];
+	struct gp_env env = {
+		.maps = pointers, .num_maps = run->num_maps, .fuel = run->fuel, .clock = &clock_now
+	};
+	static const uint32_t never;
+	struct gp_image *image;
+	uint32_t made;
+
+	memset(outcome, 0, sizeof(*outcome));
+	env.stop = &never;
+	for (made = 0; made < run->num_maps; made++) {
+		if (!make_map(&maps[made], &run->maps[made]))
+			abort();
+		descs[made] = maps[made].desc;
+		pointers[made] = &maps[made].map;
+	}
+	image = compile(run, descs, outcome);
+	if (image) {
+		if (run->kind == VIRTIO_GPGPU_PROG_XDP)
+			run_packet(run, image, &env, outcome);
+		else
+			run_grid(run, image, &env, outcome);
+		for (uint32_t i = 0; i < made; i++)
+			add_map(outcome, &run->maps[i], &maps[i]);
+		gp_image_unref(image);
+	}
+	for (uint32_t i = 0; i < made; i++)
+		free_map(&maps[i]);
+}
+
+const struct target target_jit = { .name = "jit", .open = jit_open, .run = jit_run, .close = jit_close };
