@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * check.h - what the checks of the example kernels share.
+ *
+ * Each check_*.c makes input, runs one kernel on the device, computes the same on this machine's CPU in plain C
+ * and compares. check.c has the device's side of that; all of it dies with one line when something fails.
+ */
+#ifndef EXAMPLES_CHECK_H
+#define EXAMPLES_CHECK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gpgpu.h"
+
+struct kernel {
+	struct gpgpu_object *obj;
+	struct gpgpu_program *prog;
+	struct gpgpu_arg args[GPGPU_MAX_ARGS];
+	uint32_t num_args;
+	uint64_t device_ns;		/* of the last run */
+};
+
+void fail(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
+void *allocate(size_t count, size_t size);
+
+/* Loads the object NAME.bpf.o from the folder of objects and takes the kernel of that name. */
+struct kernel kernel_load(struct gpgpu_device *dev, const char *name);
+
+/* Makes a buffer for an argument. Return: its bytes, which are zero. */
+void *kernel_buffer(struct kernel *k, struct gpgpu_device *dev, const char *argument, uint64_t size);
+void kernel_value(struct kernel *k, const char *argument, uint64_t value);
+
+/* Runs it to its end. */
+void kernel_run(struct kernel *k, uint32_t x, uint32_t y, uint32_t z);
+void kernel_free(struct kernel *k);
+
+/* A generator that gives the same numbers every time. */
+uint64_t next_random(uint64_t *state);
+
+/* One line for a check that went well, with the device's time. */
+void passed(const char *name, const struct kernel *k, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Each dies on a difference; @out: file to leave, or NULL. */
+void check_sha256(struct gpgpu_device *dev, const char *out);
+void check_matmul(struct gpgpu_device *dev, const char *out);
+void check_mandelbrot(struct gpgpu_device *dev, const char *out);
+void check_histogram(struct gpgpu_device *dev, const char *out);
+void check_saxpy(struct gpgpu_device *dev, const char *out);
+
+#endif

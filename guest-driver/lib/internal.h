@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * internal.h - what the files of libgpgpu share.
+ *
+ * device.c opens nodes and is the only one that calls ioctl(); buffer.c, map.c, program.c and job.c wrap one
+ * kind of object each. object.c reads an ELF file with the help of elf.c (bytes and bounds), link.c (relocations
+ * and subprograms) and kernel_args.c (BTF); none of these four knows a device until an object is loaded.
+ */
+#ifndef GPGPU_INTERNAL_H
+#define GPGPU_INTERNAL_H
+
+#include <elf.h>
+#include <errno.h>
+#include <linux/bpf.h>
+
+#include "gpgpu.h"
+#include "uapi/drm/virtio_gpgpu_drm.h"
+
+#define ARRAY_SIZE(a)	    (sizeof(a) / sizeof((a)[0]))
+
+#define MAX_OBJECT_SIZE	    (64u << 20) /* bytes of an ELF file */
+#define MAX_LINKED_INSNS    65536	/* of one program with its subprograms; a device's limit is lower */
+#define MAX_OBJECT_MAPS	    256
+#define MAX_OBJECT_PROGRAMS 256
+
+struct gpgpu_device {
+	int fd;
+	int refs;			/* atomic: the caller's one and one for each thing made from it */
+	uint32_t num_cpus, map_types, max_insns, max_group; /* from the capabilities */
+	char path[64];
+};
+
+struct gpgpu_buffer {
+	struct gpgpu_device *dev;
+	uint64_t size, mmap_offset;
+	uint32_t handle, memory;
+	void *ptr;			/* NULL until it is mapped */
+};
+
+struct gpgpu_map {
+	struct gpgpu_device *dev; /* NULL: of an object that is not loaded */
+	struct gpgpu_object *obj; /* or NULL */
+	struct gpgpu_map_info info;
+	char *name;
+	uint32_t handle;
+	/* of an object */
+	void *data;			/* global data's first value, info.value_size bytes */
+	size_t section;			/* that the global data is; 0: a map of BTF */
+	bool wanted;			/* used by a program that is to be loaded */
+};
+
+struct gpgpu_arg_desc {
+	char *name;
+	uint32_t kind, size;
+	bool is_signed;
+};
+
+struct gpgpu_program {
+	struct gpgpu_device *dev; /* NULL: not loaded */
+	struct gpgpu_object *obj; /* or NULL */
+	char *name, *section;
+	uint32_t kind, handle, num_args, code_bytes;
+	uint64_t compile_ns;
+	struct gpgpu_arg_desc args[GPGPU_MAX_ARGS];
+	struct bpf_insn *insns;		/* of an object: linked, maps named by their index in obj->maps */
+	uint32_t num_insns;
+	bool autoload;
+};
+
+struct gpgpu_object {
+	char *name;
+	struct gpgpu_map *maps;
+	struct gpgpu_program *programs;
+	uint32_t num_maps, num_programs;
+	bool loaded;
+};
+
+struct gpgpu_job {
+	struct gpgpu_device *dev;
+	uint32_t handle;
+	const char *what;		/* for messages */
+};
+
+/* error.c */
+
+/* Notes why a call fails: nothing from the device. Return: @err (negative errno). */
+int gpgpu_fail(int err, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/*
+ * Notes why an ioctl failed: err is its negative errno; what names the operation; message is what the device
+ * said besides, or NULL. Return: err.
+ */
+int gpgpu_fail_device(int err, const char *what, const struct drm_virtio_gpgpu_result *result,
+		      const char *message);
+
+/* device.c */
+
+/* Return: 0 or negative errno; notes nothing. */
+int gpgpu_ioctl(const struct gpgpu_device *dev, unsigned long request, void *arg);
+struct gpgpu_device *gpgpu_device_get(struct gpgpu_device *dev);
+
+/* map.c, program.c: make and unmake the device's side only */
+int gpgpu_map_attach(struct gpgpu_map *map, struct gpgpu_device *dev);
+void gpgpu_map_detach(struct gpgpu_map *map);
+int gpgpu_program_attach(struct gpgpu_program *prog, struct gpgpu_device *dev, const struct bpf_insn *insns,
+			 uint32_t num_insns);
+void gpgpu_program_detach(struct gpgpu_program *prog);
+
+/* elf.c */
+
+struct elf_section {
+	const char *name;		/* NUL terminated, in the file */
+	const uint8_t *data;		/* NULL for NOBITS */
+	uint64_t size, flags;
+	uint32_t type, link, info;
+};
+
+struct elf_symbol {
+	const char *name;
+	uint64_t value, size;
+	uint8_t type, bind;
+	uint16_t shndx;
+};
+
+struct elf_reloc {
+	uint64_t offset;		/* of the instruction in its section, bytes */
+	uint32_t symbol, type;
+};
+
+struct elf_file {
+	uint8_t *bytes;
+	size_t size;
+	const char *name;		/* for messages */
+	struct elf_section *sections;
+	size_t num_sections;
+	struct elf_symbol *symbols;
+	size_t num_symbols;
+};
+
+/*
+ * elf_parse() - check an ELF file and find its sections and symbols
+ * @elf: bytes, size and name are set; the rest is filled and freed by elf_free()
+ *
+ * Every offset, size, index and string of the result lies within the file.
+ *
+ * Return: 0 or a negative errno that was noted.
+ */
+int elf_parse(struct elf_file *elf);
+void elf_free(struct elf_file *elf);
+const struct elf_section *elf_find(const struct elf_file *elf, const char *name);
+
+/*
+ * elf_relocs() - the relocations that apply to one section
+ * @elf: parsed file
+ * @section: its index
+ * @relocs: out: sorted by offset, to be freed; symbols are valid indices
+ * @count: out
+ *
+ * Return: 0 or a negative errno that was noted.
+ */
+int elf_relocs(const struct elf_file *elf, size_t section, struct elf_reloc **relocs, size_t *count);
+
+static inline bool elf_is_code(const struct elf_section *s)
+{
+	return s->type == SHT_PROGBITS && (s->flags & SHF_EXECINSTR);
+}
+
+/* link.c */
+
+/*
+ * gpgpu_link() - put together a program and the subprograms that it calls
+ * @elf: parsed file
+ * @obj: its maps, which references are resolved to
+ * @symbol: index of the program's symbol
+ * @prog: out: insns, num_insns
+ *
+ * Return: 0 or a negative errno that was noted.
+ */
+int gpgpu_link(const struct elf_file *elf, const struct gpgpu_object *obj, size_t symbol,
+	       struct gpgpu_program *prog);
+
+/* kernel_args.c */
+
+struct btf;
+
+/*
+ * gpgpu_kernel_args() - what arguments a kernel takes
+ * @btf: type information of the object, or NULL
+ * @prog: a kernel; out: num_args, args
+ *
+ * Return: 0 or a negative errno that was noted.
+ */
+int gpgpu_kernel_args(const struct btf *btf, struct gpgpu_program *prog);
+
+/* core_relocs.c */
+
+/*
+ * gpgpu_check_core_relocs() - refuse what only a kernel's BTF could resolve
+ * @elf: parsed file
+ * @btf: its type information, or NULL
+ *
+ * Return: 0 or a negative errno that was noted.
+ */
+int gpgpu_check_core_relocs(const struct elf_file *elf, const struct btf *btf);
+
+#endif

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * map.c - maps on the device.
+ *
+ * A struct gpgpu_map of an object exists before its device side does: gpgpu_map_attach() makes that, and every
+ * call on a map that has none is refused here.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+
+/* Longest that a name in a message gets. */
+#define NAME_FMT "map '%.64s'"
+
+static int map_fail(const struct gpgpu_map *map, int r, const char *what,
+		    const struct drm_virtio_gpgpu_result *result)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text), NAME_FMT "%s%s", map->name, what[0] ? ": " : "", what);
+	return gpgpu_fail_device(r, text, result, NULL);
+}
+
+int gpgpu_map_attach(struct gpgpu_map *map, struct gpgpu_device *dev)
+{
+	struct drm_virtio_gpgpu_map_create create = {
+		.type = map->info.type,
+		.key_size = map->info.key_size,
+		.value_size = map->info.value_size,
+		.max_entries = map->info.max_entries,
+		.flags = map->info.flags,
+	};
+	int r;
+
+	if (map->info.type >= 32 || !(dev->map_types & (1u << map->info.type)))
+		return gpgpu_fail(-EOPNOTSUPP, NAME_FMT ": the device does not offer maps of BPF type %u",
+				  map->name, map->info.type);
+	memcpy(create.name, map->info.name, sizeof(create.name));
+	r = gpgpu_ioctl(dev, DRM_IOCTL_VIRTIO_GPGPU_MAP_CREATE, &create);
+	if (r)
+		return map_fail(map, r, "", &create.result);
+	map->handle = create.handle;
+	map->dev = gpgpu_device_get(dev);
+	return 0;
+}
+
+void gpgpu_map_detach(struct gpgpu_map *map)
+{
+	struct drm_virtio_gpgpu_handle destroy = { .handle = map->handle };
+
+	if (!map->dev)
+		return;
+	gpgpu_ioctl(map->dev, DRM_IOCTL_VIRTIO_GPGPU_MAP_DESTROY, &destroy);
+	gpgpu_close(map->dev);
+	map->dev = NULL;
+	map->handle = 0;
+}
+
+int gpgpu_map_create(struct gpgpu_device *dev, const struct gpgpu_map_info *info, struct gpgpu_map **out)
+{
+	struct gpgpu_map *map = calloc(1, sizeof(*map));
+	int r;
+
+	*out = NULL;
+	if (!map)
+		return gpgpu_fail(-ENOMEM, "out of memory");
+	map->info = *info;
+	map->info.name[sizeof(map->info.name) - 1] = '\0';
+	map->name = strdup(map->info.name);
+	r = map->name ? gpgpu_map_attach(map, dev) : gpgpu_fail(-ENOMEM, "out of memory");
+	if (r) {
+		free(map->name);
+		free(map);
+		return r;
+	}
+	*out = map;
+	return 0;
+}
+
+void gpgpu_map_get_info(const struct gpgpu_map *map, struct gpgpu_map_info *info)
+{
+	*info = map->info;
+}
+
+const char *gpgpu_map_name(const struct gpgpu_map *map)
+{
+	return map->name;
+}
+
+void *gpgpu_map_initial_value(struct gpgpu_map *map, size_t *size)
+{
+	*size = map->data ? map->info.value_size : 0;
+	return map->data;
+}
+
+size_t gpgpu_map_value_bytes(const struct gpgpu_map *map)
+{
+	size_t size = map->info.value_size;
+
+	if (map->info.type == BPF_MAP_TYPE_PERCPU_ARRAY || map->info.type == BPF_MAP_TYPE_PERCPU_HASH)
+		return ((size + 7) & ~(size_t)7) * (map->dev ? map->dev->num_cpus : 1);
+	return size;
+}
+
+static int map_op(struct gpgpu_map *map, const char *what, struct drm_virtio_gpgpu_map_op *op)
+{
+	int r;
+
+	if (!map->dev)
+		return gpgpu_fail(-ENODEV, NAME_FMT " is not on a device: no loaded program uses it",
+				  map->name);
+	op->handle = map->handle;
+	r = gpgpu_ioctl(map->dev, DRM_IOCTL_VIRTIO_GPGPU_MAP_OP, op);
+	return r ? map_fail(map, r, what, &op->result) : 0;
+}
+
+int gpgpu_map_lookup(struct gpgpu_map *map, const void *key, void *value, size_t size)
+{
+	size_t need = gpgpu_map_value_bytes(map);
+	struct drm_virtio_gpgpu_map_op op = {
+		.op = DRM_VIRTIO_GPGPU_MAP_LOOKUP,
+		.key = (uintptr_t)key,
+		.value = (uintptr_t)value,
+		.value_size = need,
+	};
+
+	if (size < need)
+		return gpgpu_fail(-EINVAL, NAME_FMT ": a value takes %zu bytes, not %zu", map->name, need,
+				  size);
+	return map_op(map, "looking up", &op);
+}
+
+int gpgpu_map_update(struct gpgpu_map *map, const void *key, const void *value, size_t size, uint32_t flags)
+{
+	size_t need = gpgpu_map_value_bytes(map);
+	struct drm_virtio_gpgpu_map_op op = {
+		.op = DRM_VIRTIO_GPGPU_MAP_UPDATE,
+		.key = (uintptr_t)key,
+		.value = (uintptr_t)value,
+		.value_size = need,
+		.flags = flags,
+	};
+
+	if (size != need)
+		return gpgpu_fail(-EINVAL, NAME_FMT ": a value takes %zu bytes, not %zu", map->name, need,
+				  size);
+	return map_op(map, "updating", &op);
+}
+
+int gpgpu_map_delete(struct gpgpu_map *map, const void *key)
+{
+	struct drm_virtio_gpgpu_map_op op = { .op = DRM_VIRTIO_GPGPU_MAP_DELETE, .key = (uintptr_t)key };
+
+	return map_op(map, "deleting", &op);
+}
+
+int gpgpu_map_next_key(struct gpgpu_map *map, const void *key, void *next)
+{
+	struct drm_virtio_gpgpu_map_op op = {
+		.op = DRM_VIRTIO_GPGPU_MAP_NEXT_KEY,
+		.key = (uintptr_t)key,
+		.value = (uintptr_t)next,
+		.value_size = map->info.key_size,
+	};
+
+	return map_op(map, "next key", &op);
+}
+
+int gpgpu_map_freeze(struct gpgpu_map *map)
+{
+	struct drm_virtio_gpgpu_handle freeze = { .handle = map->handle };
+	int r;
+
+	if (!map->dev)
+		return gpgpu_fail(-ENODEV, NAME_FMT " is not on a device", map->name);
+	r = gpgpu_ioctl(map->dev, DRM_IOCTL_VIRTIO_GPGPU_MAP_FREEZE, &freeze);
+	return r ? map_fail(map, r, "freezing", &freeze.result) : 0;
+}
+
+uint32_t gpgpu_map_handle(const struct gpgpu_map *map)
+{
+	return map->handle;
+}
+
+void gpgpu_map_destroy(struct gpgpu_map *map)
+{
+	if (!map || map->obj)
+		return;
+	gpgpu_map_detach(map);
+	free(map->name);
+	free(map);
+}

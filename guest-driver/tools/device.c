@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * device.c - opening devices and objects for the gpgpu command.
+ */
+#include <linux/bpf.h>
+#include <string.h>
+
+#include "gpgpu.h"
+#include "tool.h"
+
+struct gpgpu_device *open_device(const char *path)
+{
+	struct gpgpu_device *dev;
+
+	if (gpgpu_open(path, &dev))
+		die("%s", gpgpu_error_message());
+	return dev;
+}
+
+static struct gpgpu_program *only_of_kind(struct gpgpu_object *obj, const char *file, uint32_t kind)
+{
+	struct gpgpu_program *found = NULL, *p = NULL;
+	struct gpgpu_program_info info;
+
+	while ((p = gpgpu_object_next_program(obj, p))) {
+		gpgpu_program_get_info(p, &info);
+		if (info.kind != kind)
+			continue;
+		if (found)
+			die("%s: has several programs, say which: %s:NAME", file, file);
+		found = p;
+	}
+	return found;
+}
+
+struct gpgpu_object *load_program(struct gpgpu_device *dev, char *spec, uint32_t kind,
+				  struct gpgpu_program **out)
+{
+	const char *what = kind == GPGPU_PROGRAM_XDP ? "XDP program" : "compute kernel", *name;
+	struct gpgpu_program *prog, *p = NULL;
+	struct gpgpu_program_info info;
+	struct gpgpu_object *obj;
+
+	split_object(spec, &name);
+	if (gpgpu_object_open(spec, &obj))
+		die("%s", gpgpu_error_message());
+	prog = name ? gpgpu_object_program(obj, name) : only_of_kind(obj, spec, kind);
+	if (!prog)
+		die(name ? "%s: has no program '%s'" : "%s: has no %s", spec, name ? name : what);
+	gpgpu_program_get_info(prog, &info);
+	if (info.kind != kind)
+		die("%s: '%s' is not a %s", spec, info.name, what);
+	while ((p = gpgpu_object_next_program(obj, p)))
+		gpgpu_program_set_autoload(p, p == prog);
+	if (gpgpu_object_load(obj, dev))
+		die("%s: %s", spec, gpgpu_error_message());
+	*out = prog;
+	return obj;
+}
+
+static int update(void *map, const void *key, const void *value, size_t size)
+{
+	return gpgpu_map_update(map, key, value, size, BPF_ANY);
+}
+
+static int lookup(void *map, const void *key, void *value, size_t size)
+{
+	return gpgpu_map_lookup(map, key, value, size);
+}
+
+static int next_key(void *map, const void *key, void *next)
+{
+	return gpgpu_map_next_key(map, key, next);
+}
+
+static const char *error(int err)
+{
+	return gpgpu_error_message();
+}
+
+struct map_target *device_maps(struct gpgpu_object *obj, struct gpgpu_device *dev, size_t *count)
+{
+	struct map_target *targets;
+	struct gpgpu_map *m = NULL;
+	struct gpgpu_caps caps;
+	size_t n = 0;
+
+	if (gpgpu_get_caps(dev, &caps))
+		die("%s", gpgpu_error_message());
+	while ((m = gpgpu_object_next_map(obj, m)))
+		n++;
+	targets = xcalloc(n, sizeof(*targets));
+	n = 0;
+	while ((m = gpgpu_object_next_map(obj, m))) {
+		struct gpgpu_map_info info;
+
+		if (!gpgpu_map_handle(m)) /* no loaded program uses it */
+			continue;
+		gpgpu_map_get_info(m, &info);
+		targets[n++] = (struct map_target){
+			.name = gpgpu_map_name(m),
+			.key_size = info.key_size,
+			.value_size = info.value_size,
+			.copies = info.type == BPF_MAP_TYPE_PERCPU_ARRAY ? caps.num_cpus : 0,
+			.is_array = info.type == BPF_MAP_TYPE_ARRAY || info.type == BPF_MAP_TYPE_PERCPU_ARRAY,
+			.map = m,
+			.update = update,
+			.lookup = lookup,
+			.next_key = next_key,
+			.error = error,
+		};
+	}
+	*count = n;
+	return targets;
+}

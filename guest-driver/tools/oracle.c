@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * gpgpu-oracle - what the running kernel makes of a capture with the same XDP object.
+ *
+ * The object is loaded into this machine's kernel by libbpf, its maps are set from the same text that gpgpu pkt
+ * takes, and each frame goes through BPF_PROG_TEST_RUN. What gpgpu pkt wrote for the same capture (frames,
+ * results, maps) is compared with that: every verdict, every length, every byte of what goes out, every map.
+ * Nothing here touches a GPGPU device. Needs the right to load programs (root).
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <linux/bpf.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "capture.h"
+#include "tool.h"
+
+#define MAX_FRAME   3520		/* a page, less headroom and what the kernel keeps behind a frame */
+#define MIN_FRAME   14			/* an Ethernet header */
+#define MAX_ENTRIES 32
+#define MAX_SHOWN   5			/* differences that are shown */
+
+static struct {
+	const char *config, *out, *results, *maps;
+	char *entries[MAX_ENTRIES][2];
+	size_t num_entries;
+} opt;
+
+static uint64_t differences;
+static char libbpf_warning[512];
+
+static int note_warning(enum libbpf_print_level level, const char *format, va_list ap)
+{
+	size_t used = strlen(libbpf_warning);
+
+	/* The first warnings name the cause. */
+	if (level == LIBBPF_WARN && used + 1 < sizeof(libbpf_warning)) {
+		vsnprintf(libbpf_warning + used, sizeof(libbpf_warning) - used, format, ap);
+		for (char *p = libbpf_warning; *p; p++) {
+			if (*p == '\n')
+				*p = ' ';
+		}
+	}
+	return 0;
+}
+
+static void differs(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static void differs(const char *format, ...)
+{
+	va_list ap;
+
+	if (differences++ >= MAX_SHOWN)
+		return;
+	va_start(ap, format);
+	fputs("gpgpu-oracle: ", stderr);
+	vfprintf(stderr, format, ap);
+	fputc('\n', stderr);
+	va_end(ap);
+}
+
+/* -------------------------------------------------------------- kernel's side */
+
+static int fd_of(void *map)
+{
+	return bpf_map__fd(map);
+}
+
+static int update(void *map, const void *key, const void *value, size_t size)
+{
+	return bpf_map_update_elem(fd_of(map), key, value, BPF_ANY) ? -errno : 0;
+}
+
+static int lookup(void *map, const void *key, void *value, size_t size)
+{
+	return bpf_map_lookup_elem(fd_of(map), key, value) ? -errno : 0;
+}
+
+static int next_key(void *map, const void *key, void *next)
+{
+	return bpf_map_get_next_key(fd_of(map), key, next) ? -errno : 0;
+}
+
+static const char *error(int err)
+{
+	return strerror(-err);
+}
+
+static struct map_target *kernel_maps(struct bpf_object *obj, size_t *count)
+{
+	struct map_target *targets;
+	struct bpf_map *m;
+	size_t n = 0;
+	int cpus = libbpf_num_possible_cpus();
+
+	bpf_object__for_each_map(m, obj)
+		n++;
+	targets = xcalloc(n, sizeof(*targets));
+	n = 0;
+	bpf_object__for_each_map(m, obj) {
+		enum bpf_map_type type = bpf_map__type(m);
+		const char *name = bpf_map__name(m);
+		bool percpu = type == BPF_MAP_TYPE_PERCPU_ARRAY || type == BPF_MAP_TYPE_PERCPU_HASH;
+
+		/* libbpf puts the object's name before ".rodata" and the like. */
+		if (bpf_map__is_internal(m) && strchr(name, '.'))
+			name = strchr(name, '.');
+		targets[n++] = (struct map_target){
+			.name = name,
+			.key_size = bpf_map__key_size(m),
+			.value_size = bpf_map__value_size(m),
+			.copies = percpu ? (uint32_t)(cpus > 0 ? cpus : 1) : 0,
+			.is_array = type == BPF_MAP_TYPE_ARRAY || type == BPF_MAP_TYPE_PERCPU_ARRAY,
+			.map = m,
+			.update = update,
+			.lookup = lookup,
+			.next_key = next_key,
+			.error = error,
+		};
+	}
+	*count = n;
+	return targets;
+}
+
+static struct bpf_object *load(char *spec, struct bpf_program **out)
+{
+	struct bpf_program *prog, *found = NULL;
+	struct bpf_object *obj;
+	const char *name;
+
+	split_object(spec, &name);
+	libbpf_set_print(note_warning);
+	obj = bpf_object__open_file(spec, NULL);
+	if (!obj)
+		die("%s: %s", spec, libbpf_warning[0] ? libbpf_warning : strerror(errno));
+	bpf_object__for_each_program(prog, obj) {
+		bool wanted = name ? !strcmp(bpf_program__name(prog), name)
+				   : bpf_program__type(prog) == BPF_PROG_TYPE_XDP;
+
+		bpf_program__set_autoload(prog, wanted);
+		if (wanted && found)
+			die("%s: has several XDP programs, say which: %s:NAME", spec, spec);
+		if (wanted)
+			found = prog;
+	}
+	if (!found || bpf_program__type(found) != BPF_PROG_TYPE_XDP)
+		die("%s: has no such XDP program", spec);
+	if (bpf_object__load(obj))
+		die("%s: the kernel refuses it: %s", spec, libbpf_warning);
+	*out = found;
+	return obj;
+}
+
+/* ----------------------------------------------------------------- comparing */
+
+struct expected {
+	FILE *results;
+	struct capture out;
+	bool has_out;
+};
+
+static void compare_result(struct expected *e, uint64_t number, uint32_t verdict, uint32_t length)
+{
+	unsigned long long n;
+	unsigned len, port, fault;
+	char name[16];
+
+	if (!e->results)
+		return;
+	if (fscanf(e->results, "%llu %15s %u %u %u", &n, name, &len, &port, &fault) != 5)
+		die("%s: ends before frame %llu or is damaged", opt.results, (unsigned long long)number);
+	if (n != number)
+		die("%s: has frame %llu where %llu is due", opt.results, n, (unsigned long long)number);
+	if (strcmp(name, verdict_name(verdict)))
+		differs("frame %llu: the device says %s, the kernel %s", n, name, verdict_name(verdict));
+	else if (verdict >= XDP_PASS && len != length)
+		differs("frame %llu: %u bytes from the device, %u from the kernel", n, len, length);
+}
+
+static void compare_bytes(struct expected *e, uint64_t number, const uint8_t *bytes, uint32_t length)
+{
+	struct frame f;
+	uint32_t at = 0;
+
+	if (!e->has_out)
+		return;
+	if (!capture_next(&e->out, &f)) {
+		differs("frame %llu: %s ends before it", (unsigned long long)number, opt.out);
+		return;
+	}
+	if (f.captured != length) {
+		differs("frame %llu: %u bytes from the device, %u from the kernel",
+			(unsigned long long)number, f.captured, length);
+		return;
+	}
+	while (at < length && f.bytes[at] == bytes[at])
+		at++;
+	if (at < length)
+		differs("frame %llu: byte %u is 0x%02x from the device, 0x%02x from the kernel",
+			(unsigned long long)number, at, f.bytes[at], bytes[at]);
+}
+
+struct lines {
+	char *text;			/* cut into lines */
+	char **line;			/* sorted */
+	size_t count;
+};
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static struct lines split_lines(char *text, size_t size)
+{
+	struct lines l = { .text = text };
+	char *save = NULL;
+
+	for (size_t i = 0; i < size; i++)
+		l.count += text[i] == '\n';
+	l.line = xcalloc(l.count + 1, sizeof(*l.line));
+	l.count = 0;
+	for (char *p = strtok_r(text, "\n", &save); p; p = strtok_r(NULL, "\n", &save))
+		l.line[l.count++] = p;
+	qsort(l.line, l.count, sizeof(*l.line), by_text);
+	return l;
+}
+
+/* Maps come in another order on either side, so entries are compared as sets. Return: entries of the kernel's. */
+static uint64_t compare_maps(const struct map_target *maps, size_t count)
+{
+	struct lines kernel, device;
+	size_t size, k = 0, d = 0;
+	char *text, *bytes;
+	FILE *f;
+
+	if (!opt.maps)
+		return 0;
+	f = open_memstream(&text, &size);
+	if (!f)
+		die("out of memory");
+	for (size_t i = 0; i < count; i++)
+		mapconfig_dump(f, &maps[i]);
+	fclose(f);
+	kernel = split_lines(text, size);
+	bytes = read_whole(opt.maps, &size);
+	text = xcalloc(1, size + 1);
+	memcpy(text, bytes, size);
+	free(bytes);
+	device = split_lines(text, size);
+
+	while (k < kernel.count || d < device.count) {
+		int order = k == kernel.count	? 1
+			    : d == device.count ? -1
+						: strcmp(kernel.line[k], device.line[d]);
+
+		if (order < 0)
+			differs("only in the kernel's maps: %s", kernel.line[k]);
+		else if (order > 0)
+			differs("only in the device's maps: %s", device.line[d]);
+		k += order <= 0;
+		d += order >= 0;
+	}
+	size = kernel.count;
+	free(kernel.line);
+	free(kernel.text);
+	free(device.line);
+	free(device.text);
+	return size;
+}
+
+/* ------------------------------------------------------------------- running */
+
+static uint32_t run_frame(int prog, const struct capture *in, const struct frame *f, uint8_t *out,
+			  uint32_t *length)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, run, .data_in = f->bytes, .data_size_in = f->captured, .data_out = out,
+		    .data_size_out = MAX_FRAME + 512, .repeat = 1);
+
+	if (f->captured < MIN_FRAME || f->captured > MAX_FRAME)
+		die("%s: frame %llu has %u bytes, the kernel takes %u to %u", in->path,
+		    (unsigned long long)in->frames, f->captured, MIN_FRAME, MAX_FRAME);
+	if (bpf_prog_test_run_opts(prog, &run))
+		die("%s: frame %llu: BPF_PROG_TEST_RUN: %s", in->path, (unsigned long long)in->frames,
+		    strerror(errno));
+	*length = run.data_size_out;
+	return run.retval < NUM_VERDICTS ? run.retval : XDP_ABORTED;
+}
+
+static const char help[] =
+	"usage: gpgpu-oracle [OPTIONS] PROG.o[:NAME] IN.pcap\n"
+	"Runs the program in this machine's kernel and compares with what gpgpu pkt wrote:\n"
+	"  --out FILE        its OUT.pcap\n"
+	"  --results FILE    its --results\n"
+	"  --maps FILE       its --maps-out\n"
+	"  --config FILE, --map NAME ENTRY    as for gpgpu pkt\n";
+
+static int parse_options(int argc, char **argv)
+{
+	enum { CONFIG = 256, MAP, OUT, RESULTS, MAPS };
+	static const struct option options[] = {
+		{ "config", required_argument, NULL, CONFIG },
+		{ "map", required_argument, NULL, MAP },
+		{ "out", required_argument, NULL, OUT },
+		{ "results", required_argument, NULL, RESULTS },
+		{ "maps", required_argument, NULL, MAPS },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+		switch (c) {
+		case CONFIG:
+			opt.config = optarg;
+			break;
+		case MAP:
+			if (optind >= argc || opt.num_entries == MAX_ENTRIES)
+				die("--map: NAME and KEY=VALUE are needed, at most %u times", MAX_ENTRIES);
+			opt.entries[opt.num_entries][0] = optarg;
+			opt.entries[opt.num_entries++][1] = argv[optind++];
+			break;
+		case OUT:
+			opt.out = optarg;
+			break;
+		case RESULTS:
+			opt.results = optarg;
+			break;
+		case MAPS:
+			opt.maps = optarg;
+			break;
+		case 'h':
+			fputs(help, stdout);
+			exit(0);
+		default:
+			exit(1);
+		}
+	}
+	if (argc - optind != 2)
+		die("a program and a capture are needed; gpgpu-oracle --help");
+	return optind;
+}
+
+static void open_expected(struct expected *e)
+{
+	*e = (struct expected){ 0 };
+	if (opt.results) {
+		e->results = fopen(opt.results, "re");
+		if (!e->results)
+			die("%s: %s", opt.results, strerror(errno));
+	}
+	if (opt.out) {
+		capture_open(&e->out, opt.out);
+		e->has_out = true;
+	}
+}
+
+/* Return: frames that go out. */
+static uint64_t run_capture(int prog, struct capture *in, struct expected *e, uint64_t verdicts[NUM_VERDICTS])
+{
+	uint8_t *out = xcalloc(1, MAX_FRAME + 512);
+	uint32_t length, verdict;
+	uint64_t sent = 0;
+	struct frame f;
+
+	while (capture_next(in, &f)) {
+		verdict = run_frame(prog, in, &f, out, &length);
+		verdicts[verdict]++;
+		compare_result(e, in->frames, verdict, length);
+		if (verdict < XDP_PASS)
+			continue;
+		compare_bytes(e, in->frames, out, length);
+		sent++;
+	}
+	if (e->has_out && capture_next(&e->out, &f))
+		differs("%s has frames that the kernel does not send", opt.out);
+	if (e->results && fscanf(e->results, " %*c") != EOF)
+		differs("%s has more frames than the capture", opt.results);
+	free(out);
+	return sent;
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t verdicts[NUM_VERDICTS] = { 0 }, sent, entries;
+	struct bpf_program *prog;
+	struct map_target *maps;
+	struct bpf_object *obj;
+	struct expected expected;
+	struct capture in;
+	size_t num_maps;
+	int at;
+
+	tool_name = "gpgpu-oracle";
+	at = parse_options(argc, argv);
+	capture_open(&in, argv[at + 1]);
+	open_expected(&expected);
+	obj = load(argv[at], &prog);
+	maps = kernel_maps(obj, &num_maps);
+	if (opt.config)
+		mapconfig_apply(opt.config, maps, num_maps);
+	for (size_t i = 0; i < opt.num_entries; i++)
+		mapconfig_entry("--map", map_target_find("--map", maps, num_maps, opt.entries[i][0]),
+				opt.entries[i][1]);
+	sent = run_capture(bpf_program__fd(prog), &in, &expected, verdicts);
+	entries = compare_maps(maps, num_maps);
+
+	for (uint32_t v = 0; v < NUM_VERDICTS; v++) {
+		if (verdicts[v])
+			printf("%-10s %14s\n", verdict_name(v), grouped(verdicts[v]));
+	}
+	if (differences)
+		die("%s differences from what the kernel does with %s frames", grouped(differences),
+		    grouped(in.frames));
+	if (!opt.results && !opt.out && !opt.maps) {
+		printf("%s frames, %s go out; nothing to compare with\n", grouped(in.frames), grouped(sent));
+		return 0;
+	}
+	printf("%s frames", grouped(in.frames));
+	if (opt.results)
+		printf(", their verdicts");
+	if (opt.out)
+		printf(", every byte of the %s that go out", grouped(sent));
+	if (opt.maps)
+		printf(", %s map entries", grouped(entries));
+	printf(": equal to BPF_PROG_TEST_RUN\n");
+	free(maps);
+	bpf_object__close(obj);
+	return 0;
+}
