@@ -152,9 +152,12 @@ static bool check_map_argument(const struct gp_kinds *kinds, const struct gp_val
 	int m = map->kind == GP_KIND_MAPPTR ? gp_val_one_map(map) : -1;
 	char text[64];
 
-	if ((map->kind != GP_KIND_MAPPTR && map->kind != GP_KIND_ANY) || !kinds->prog->num_maps)
-		return gp_refuse(verdict, kinds->prog, VIRTIO_GPGPU_R_MAP_REF, i, "%s takes a map in r1, not %s",
-				 helper->name, gp_val_print(text, sizeof(text), map));
+	if (map->kind != GP_KIND_MAPPTR && map->kind != GP_KIND_ANY)
+		return gp_refuse(verdict, kinds->prog, VIRTIO_GPGPU_R_HELPER_ARG, i,
+				 "%s takes a map in r1, not %s", helper->name,
+				 gp_val_print(text, sizeof(text), map));
+	if (!kinds->prog->num_maps)
+		return gp_refuse(verdict, kinds->prog, VIRTIO_GPGPU_R_MAP_REF, i, "the program has no maps");
 	if (m >= 0 && writes && (kinds->prog->maps[m].flags & VIRTIO_GPGPU_MAP_F_RDONLY_PROG))
 		return gp_refuse(verdict, kinds->prog, VIRTIO_GPGPU_R_MAP_REF, i,
 				 "map %d is read only for programs", m);

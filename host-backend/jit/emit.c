@@ -31,8 +31,8 @@
 #define LARGE_PROGRAM 4000
 
 #define FINISH ",function(constraint-elimination,instcombine<max-iterations=1>,simplifycfg,dse,adce)"
-#define PIPELINE_FULL "default<O2>" FINISH
-#define PIPELINE_LARGE "always-inline,globaldce,function(sroa,early-cse<memssa>,instcombine<max-iterations=1>,"	\
+#define PIPELINE_FULL "globaldce,default<O2>" FINISH
+#define PIPELINE_LARGE "globaldce,always-inline,globaldce,function(sroa,early-cse<memssa>,instcombine<max-iterations=1>,"	\
 		       "simplifycfg,gvn,constraint-elimination,simplifycfg,dse,adce),globaldce"
 
 extern const uint8_t gp_rt_bitcode[], gp_rt_bitcode_end[];
@@ -160,41 +160,6 @@ static void pick_cpu(void)
 		cpu = "x86-64";
 }
 
-const char *gp_emit_init(void)
-{
-	size_t size = (size_t)(gp_rt_bitcode_end - gp_rt_bitcode);
-	static char *message;
-	LLVMMemoryBufferRef buffer;
-	LLVMTargetRef target;
-	char *layout;
-
-	pick_cpu();
-	LLVMInitializeX86TargetInfo();
-	LLVMInitializeX86Target();
-	LLVMInitializeX86TargetMC();
-	LLVMInitializeX86AsmPrinter();
-	LLVMInitializeX86AsmParser();	/* for inline assembly */
-	context = LLVMContextCreate();
-	LLVMContextSetDiagnosticHandler(context, on_diagnostic, NULL);
-	LLVMContextSetDiscardValueNames(context, 0);
-
-	buffer = LLVMCreateMemoryBufferWithMemoryRange((const char *)gp_rt_bitcode, size, "rt", 0);
-	if (LLVMParseBitcodeInContext2(context, buffer, &module))
-		return errors ? first_error : "the run-time library's bitcode cannot be read";
-	if (LLVMGetTargetFromTriple("x86_64-unknown-linux-gnu", &target, &message))
-		return message;
-	machine = LLVMCreateTargetMachine(target, "x86_64-unknown-linux-gnu", cpu, "", LLVMCodeGenLevelDefault,
-					  LLVMRelocPIC, LLVMCodeModelSmall);
-	if (!machine)
-		return "no machine for x86_64";
-	LLVMSetTarget(module, "x86_64-unknown-linux-gnu");
-	layout = LLVMCopyStringRepOfTargetData(LLVMCreateTargetDataLayout(machine));
-	LLVMSetDataLayout(module, layout);
-	LLVMDisposeMessage(layout);
-	mark_constants();
-	return NULL;
-}
-
 /* Only @entry can be reached from outside; what LLVM may call stays as well. */
 static void make_internal(const char *entry)
 {
@@ -228,7 +193,7 @@ static bool compiler_failed(struct gp_verdict *verdict, const char *stage, const
 {
 	verdict->status = VIRTIO_GPGPU_S_REJECTED;
 	verdict->reason = VIRTIO_GPGPU_R_COMPILER;
-	snprintf(verdict->message, sizeof(verdict->message), "compiler: %s: %s", stage, what);
+	snprintf(verdict->message, sizeof(verdict->message), "compiler: %s: %.200s", stage, what);
 	return false;
 }
 
@@ -298,7 +263,6 @@ static bool translate(const struct gp_prog *prog, struct gp_verdict *verdict)
 bool gp_emit(const struct gp_prog *prog, struct gp_code *code, struct gp_verdict *verdict)
 {
 	const char *entry = prog->kind == VIRTIO_GPGPU_PROG_XDP ? "gp_entry_xdp" : "gp_entry_grid";
-	const char *dump = getenv("GPGPU_JIT_DUMP");
 
 	if (!gp_validate(prog, verdict))
 		return false;
@@ -306,11 +270,69 @@ bool gp_emit(const struct gp_prog *prog, struct gp_code *code, struct gp_verdict
 	if (!translate(prog, verdict))
 		return false;
 	make_internal(entry);
-	if (dump)
-		LLVMPrintModuleToFile(module, "/tmp/gp-before.ll", NULL);
 	if (!optimise(prog, verdict))
 		return false;
-	if (dump)
-		LLVMPrintModuleToFile(module, "/tmp/gp-after.ll", NULL);
 	return generate(entry, code, verdict);
+}
+
+/*
+ * Compiles the smallest program once, in a copy of the module, so that what LLVM sets up on first use is there
+ * before the zygote forks.
+ */
+static const char *warm_up(void)
+{
+	static const struct bpf_insn insns[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .imm = 2 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	struct gp_prog prog = { .kind = VIRTIO_GPGPU_PROG_XDP, .num_insns = 2, .insns = insns };
+	LLVMModuleRef pristine = module;
+	struct gp_verdict verdict;
+	static char why[GP_MESSAGE];
+	struct gp_code code;
+	bool ok;
+
+	module = LLVMCloneModule(pristine);
+	ok = gp_emit(&prog, &code, &verdict);
+	LLVMDisposeModule(module);
+	module = pristine;
+	if (ok)
+		free(code.bytes);
+	memcpy(why, verdict.message, sizeof(why));
+	return ok ? NULL : why;
+}
+
+const char *gp_emit_init(void)
+{
+	size_t size = (size_t)(gp_rt_bitcode_end - gp_rt_bitcode);
+	static char *message;
+	LLVMMemoryBufferRef buffer;
+	LLVMTargetRef target;
+	char *layout;
+
+	pick_cpu();
+	LLVMInitializeX86TargetInfo();
+	LLVMInitializeX86Target();
+	LLVMInitializeX86TargetMC();
+	LLVMInitializeX86AsmPrinter();
+	LLVMInitializeX86AsmParser();	/* for inline assembly */
+	context = LLVMContextCreate();
+	LLVMContextSetDiagnosticHandler(context, on_diagnostic, NULL);
+	LLVMContextSetDiscardValueNames(context, 0);
+
+	buffer = LLVMCreateMemoryBufferWithMemoryRange((const char *)gp_rt_bitcode, size, "rt", 0);
+	if (LLVMParseBitcodeInContext2(context, buffer, &module))
+		return errors ? first_error : "the run-time library's bitcode cannot be read";
+	if (LLVMGetTargetFromTriple("x86_64-unknown-linux-gnu", &target, &message))
+		return message;
+	machine = LLVMCreateTargetMachine(target, "x86_64-unknown-linux-gnu", cpu, "", LLVMCodeGenLevelDefault,
+					  LLVMRelocPIC, LLVMCodeModelSmall);
+	if (!machine)
+		return "no machine for x86_64";
+	LLVMSetTarget(module, "x86_64-unknown-linux-gnu");
+	layout = LLVMCopyStringRepOfTargetData(LLVMCreateTargetDataLayout(machine));
+	LLVMSetDataLayout(module, layout);
+	LLVMDisposeMessage(layout);
+	mark_constants();
+	return warm_up();
 }

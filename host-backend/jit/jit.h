@@ -30,6 +30,12 @@ struct gp_jit_options {
 struct gp_jit *gp_jit_new(const struct gp_jit_options *options, GError **error);
 void gp_jit_free(struct gp_jit *jit);
 
+/*
+ * gp_jit_no_respawn() - do not start the compiler again when it dies; call before entering a sandbox that
+ * may not start programs.
+ */
+void gp_jit_no_respawn(struct gp_jit *jit);
+
 struct gp_image {
 	void *code;		/* mapped read-execute */
 	size_t map_bytes;

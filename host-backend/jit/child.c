@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * child.c - reads one program, enters the sandbox, compiles, answers, exits.
+ *
+ * The program's file belongs to the engine, which may be in a guest's hands: it is copied before it is read,
+ * sizes are checked, and the validator runs again. Everything from the sandbox on is under limits; a child that
+ * meets one just dies, and the zygote answers in its place.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <virtio_gpgpu.h>
+#include "jit/child.h"
+#include "jit/emit.h"
+#include "jit/sandbox.h"
+
+static int reply_fd;
+
+static void answer(struct gp_jit_reply *reply, int image)
+{
+	struct timespec cpu;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
+	reply->magic = GP_JIT_MAGIC;
+	reply->cpu_ns = (uint64_t)cpu.tv_sec * 1000000000u + (uint64_t)cpu.tv_nsec;
+	gp_jit_send(reply_fd, reply, sizeof(*reply), &image, image >= 0);
+}
+
+static void on_fatal(const char *message)
+{
+	struct gp_jit_reply reply = { .verdict = { .status = VIRTIO_GPGPU_S_REJECTED,
+						   .reason = VIRTIO_GPGPU_R_COMPILER } };
+
+	snprintf(reply.verdict.message, sizeof(reply.verdict.message), "compiler: %s", message);
+	answer(&reply, -1);
+	_exit(GP_CHILD_ANSWERED);
+}
+
+/* LLVM aborts when memory runs out, as it does for other reasons: try whether there is any. */
+static void on_abort(int sig)
+{
+	void *probe = mmap(NULL, 16 << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (probe == MAP_FAILED)
+		_exit(GP_CHILD_NO_MEMORY);
+	signal(sig, SIG_DFL);
+	raise(sig);
+}
+
+static bool read_all(int fd, uint8_t *to, uint64_t size)
+{
+	uint64_t at = 0;
+
+	while (at < size) {
+		ssize_t n = pread(fd, to + at, size - at, (off_t)at);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		at += (uint64_t)n;
+	}
+	return true;
+}
+
+/* @bytes stays in use by @prog. */
+static bool read_program(const struct gp_jit_request *request, int fd, struct gp_prog *prog)
+{
+	struct gp_jit_prog head;
+	uint8_t *bytes;
+
+	if (request->size < sizeof(head) ||
+	    request->size > gp_jit_prog_bytes(GP_MAX_PROG_MAPS, GP_MAX_INSNS))
+		return false;
+	bytes = malloc(request->size);
+	if (!bytes || !read_all(fd, bytes, request->size))
+		return false;
+	memcpy(&head, bytes, sizeof(head));
+	if (head.num_maps > GP_MAX_PROG_MAPS || head.num_insns > GP_MAX_INSNS ||
+	    gp_jit_prog_bytes(head.num_maps, head.num_insns) != request->size)
+		return false;
+	*prog = (struct gp_prog){
+		.kind = head.kind,
+		.num_insns = head.num_insns,
+		.num_maps = head.num_maps,
+		.num_args = head.num_args,
+		.maps = (const void *)(bytes + sizeof(head)),
+		.insns = (const void *)(bytes + sizeof(head) + head.num_maps * sizeof(struct gp_map_desc)),
+	};
+	memcpy(prog->arg_kind, head.arg_kind, sizeof(prog->arg_kind));
+	return true;
+}
+
+static int make_image(const struct gp_code *code)
+{
+	int fd = gp_jit_memory_file("gpgpu-image", true);
+
+	if (fd >= 0 && gp_jit_write(fd, code->bytes, code->size) && !fcntl(fd, F_ADD_SEALS, GP_JIT_SEALS))
+		return fd;
+	return -1;
+}
+
+_Noreturn void gp_child_run(const struct gp_jit_request *request, int program, int reply)
+{
+	struct gp_jit_reply result = { 0 };
+	struct gp_code code = { 0 };
+	struct gp_prog prog;
+	int image = -1;
+
+	reply_fd = reply;
+	if (!read_program(request, program, &prog))
+		_exit(GP_CHILD_BAD_REQUEST);
+	signal(SIGABRT, on_abort);
+	signal(SIGSEGV, on_abort);
+	gp_emit_on_fatal(on_fatal);
+	if (!gp_sandbox_enter(request->cpu_seconds, request->memory,
+			      GP_JIT_WALL_SECONDS(request->cpu_seconds)))
+		_exit(GP_CHILD_NO_SANDBOX);
+	if (gp_emit(&prog, &code, &result.verdict)) {
+		image = make_image(&code);
+		if (image < 0)
+			_exit(GP_CHILD_NO_MEMORY);
+		result.code_bytes = code.size;
+		result.entry = code.entry;
+	}
+	answer(&result, image);
+	_exit(GP_CHILD_ANSWERED);
+}
+
+void gp_child_verdict(int status, struct gp_verdict *verdict)
+{
+	const char *what = NULL;
+	int sig = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+
+	memset(verdict, 0, sizeof(*verdict));
+	verdict->status = VIRTIO_GPGPU_S_LIMIT;
+	verdict->reason = VIRTIO_GPGPU_R_COMPILE_LIMIT;
+	if (sig == SIGXCPU || sig == SIGKILL)
+		what = "compiling takes too much CPU time";
+	else if (sig == SIGALRM)
+		what = "compiling takes too long";
+	else if (WIFEXITED(status) && WEXITSTATUS(status) == GP_CHILD_NO_MEMORY)
+		what = "compiling takes too much memory";
+	if (what) {
+		snprintf(verdict->message, sizeof(verdict->message), "compiler: %s; make the program smaller",
+			 what);
+		return;
+	}
+	verdict->status = VIRTIO_GPGPU_S_REJECTED;
+	verdict->reason = VIRTIO_GPGPU_R_COMPILER;
+	if (sig)
+		snprintf(verdict->message, sizeof(verdict->message), "compiler: ended by signal %d (%s)", sig,
+			 strsignal(sig));
+	else if (WEXITSTATUS(status) == GP_CHILD_NO_SANDBOX)
+		snprintf(verdict->message, sizeof(verdict->message), "compiler: cannot enter its sandbox");
+	else
+		snprintf(verdict->message, sizeof(verdict->message), "compiler: exit status %d",
+			 WEXITSTATUS(status));
+}
