@@ -344,6 +344,12 @@ static bool will_be_reached(struct gpgpu_session *s, const struct gp_job *job)
 	return false;
 }
 
+/* @since may be later than @clock: it was read before the lock was taken. */
+static bool over(uint64_t clock, uint64_t since, uint64_t limit)
+{
+	return clock > since && clock - since >= limit;
+}
+
 bool gp_jobs_check_time(struct gpgpu_session *s, uint64_t now, struct list *done)
 {
 	uint64_t clock = gp_session_clock(s, now);
@@ -356,12 +362,12 @@ bool gp_jobs_check_time(struct gpgpu_session *s, uint64_t now, struct list *done
 		struct gp_job *job = container_of(pos, struct gp_job, link);
 
 		if (job->state == GP_JOB_READY) {
-			if (clock - job->ready_since < GP_RUN_NS)
+			if (!over(clock, job->ready_since, GP_RUN_NS))
 				continue;
 			gp_job_end_early(job, GP_ERR(TIMEOUT, NONE, GP_RUN_NS / 1000000), done);
 			ended = true;
 		} else if (!list_empty(&job->held_link)) {
-			if (clock - job->head_since < GP_HOLD_NS || will_be_reached(s, job))
+			if (!over(clock, job->head_since, GP_HOLD_NS) || will_be_reached(s, job))
 				continue;
 			gp_job_end_early(job, GP_ERR(TIMEOUT, FENCE, GP_HOLD_NS / 1000000), done);
 			ended = true;

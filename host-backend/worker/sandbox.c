@@ -18,6 +18,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include "worker.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -38,9 +39,13 @@ static const int allowed[] = {
 	SCMP_SYS(read), SCMP_SYS(write), SCMP_SYS(readv), SCMP_SYS(writev), SCMP_SYS(recvmsg),
 	SCMP_SYS(recvfrom), SCMP_SYS(sendmsg), SCMP_SYS(sendto), SCMP_SYS(poll), SCMP_SYS(ppoll),
 	SCMP_SYS(close), SCMP_SYS(fstat), SCMP_SYS(newfstatat), SCMP_SYS(fcntl), SCMP_SYS(lseek),
-	SCMP_SYS(accept4), SCMP_SYS(shutdown), SCMP_SYS(getsockopt),
+	SCMP_SYS(accept4),
+	/* programs to the compiler; socketpair() below */
+	SCMP_SYS(memfd_create), SCMP_SYS(ftruncate),
 	/* memory */
 	SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(madvise), SCMP_SYS(brk),
+	/* asking the compiler: the program in a memory file, a socket pair for the answer (jit/client.c) */
+	SCMP_SYS(memfd_create), SCMP_SYS(socketpair),
 	/* threads */
 	SCMP_SYS(futex), SCMP_SYS(set_robust_list), SCMP_SYS(rseq), SCMP_SYS(sched_yield),
 	SCMP_SYS(sched_getaffinity), SCMP_SYS(gettid), SCMP_SYS(getpid), SCMP_SYS(exit),
@@ -70,6 +75,8 @@ static bool add_rules(scmp_filter_ctx ctx)
 				 SCMP_A3(SCMP_CMP_MASKED_EQ, MAP_ANONYMOUS, 0)) &&
 	       !seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1,
 				 SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0)) &&
+	       !seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(socketpair), 1,
+				 SCMP_A0(SCMP_CMP_EQ, AF_UNIX)) &&
 	       /* The names that libc gives to regions; harmless, and missing on older kernels. */
 	       !seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EINVAL), SCMP_SYS(prctl), 0) &&
 	       !seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(openat), 0);
