@@ -6,6 +6,18 @@
  * buffers, small integers for maps, programs and jobs. Every failing ioctl that reached the device fills
  * `struct drm_virtio_gpgpu_result` with the device's status, reason and detail, besides returning
  * -errno. Reserved fields and unknown flags must be zero and are checked. Pointers are user addresses in a __u64.
+ *
+ * What the device says, and what an ioctl then returns (JOB_WAIT: of a job that has ended):
+ *
+ *	OK 0				NO_MEMORY -ENOMEM		FAULT -EIO
+ *	INVALID -EINVAL			LIMIT -EDQUOT			CANCELLED -ECANCELED
+ *	UNSUPPORTED -EOPNOTSUPP		LIMIT, map full -E2BIG		DEVICE_LOST -ENODEV
+ *	NOT_FOUND, END -ENOENT		PERMISSION -EACCES		TIMEOUT -ETIMEDOUT
+ *	EXISTS -EEXIST			REJECTED -EINVAL		BUSY -EBUSY
+ *
+ * Of the driver itself: -ENOENT for a handle that this file does not have, -EINVAL for a field that is
+ * wrong, -EFAULT for a pointer, -E2BIG for what no request has room for, -ENODEV once the device was lost
+ * or has gone: every file that was open then must be closed, one that is opened later works.
  */
 #ifndef VIRTIO_GPGPU_DRM_H
 #define VIRTIO_GPGPU_DRM_H
@@ -59,7 +71,12 @@ struct drm_virtio_gpgpu_map_create {
 	struct drm_virtio_gpgpu_result result;
 };
 
-struct drm_virtio_gpgpu_handle {	/* MAP_DESTROY, MAP_FREEZE, PROG_DESTROY, JOB_DESTROY, JOB_CANCEL */
+/*
+ * MAP_DESTROY, MAP_FREEZE, PROG_DESTROY, JOB_DESTROY, JOB_CANCEL. Destroying drops the handle; what is
+ * still in use lives until it is not, and a job goes on. Cancelling a job cancels those before it on its
+ * timeline, too; they end at the end of their slice. One that has ended already is no error.
+ */
+struct drm_virtio_gpgpu_handle {
 	__u32 handle;
 	__u32 pad;
 	struct drm_virtio_gpgpu_result result;
@@ -133,7 +150,7 @@ struct drm_virtio_gpgpu_packet_result {	/* struct virtio_gpgpu_packet_result, na
 #define DRM_VIRTIO_GPGPU_JOB_FILL	5
 
 /*
- * Submits one job. Jobs on one timeline (0..15) run in order; jobs on different ones do not. The job starts
+ * Submits one job, waiting while too many are under way. Jobs on one timeline (0..15) run in order; jobs on different ones do not. The job starts
  * after every in-syncobj has signalled; the out-syncobj (or 0) gets the job's fence.
  */
 struct drm_virtio_gpgpu_submit {
@@ -142,7 +159,7 @@ struct drm_virtio_gpgpu_submit {
 	__u32 timeline;
 	__u32 queue;			/* queue of the kind, modulo their number */
 	__u64 in_syncobjs;		/* user pointer to __u32 handles */
-	__u32 num_in_syncobjs;
+	__u32 num_in_syncobjs;		/* up to 64 */
 	__u32 out_syncobj;
 	__u32 job;			/* out: handle, to be destroyed with JOB_DESTROY */
 	__u32 pad;
@@ -175,7 +192,10 @@ struct drm_virtio_gpgpu_submit {
 	};
 };
 
-/* Waits for a job and reads what came of it. */
+/*
+ * Waits for a job and reads what came of it, as often as one likes. A call that a signal interrupts leaves in
+ * timeout_ns what is left of the time. max_results must be 0 without results; num_results is what there is.
+ */
 struct drm_virtio_gpgpu_job_wait {
 	__u32 job;
 	__u32 pad;

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * ioctl_test.c - every ioctl of /dev/accel/accelN, right and wrong, without the library. TAP.
+ *
+ *	ioctl_test [PART...]	as any user who may open the node; without a part all but the last two
+ *	ioctl_test watchdog	has jobs cancelled after a second; as root
+ *	ioctl_test unbind	takes the driver off the device; as root
+ */
+#include <string.h>
+
+#include "node.h"
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} parts[] = {
+	{ "objects", test_objects },
+	{ "programs", test_programs },
+	{ "jobs", test_jobs },
+	{ "fences", test_fences },
+	{ "files", test_files },
+	{ "processes", test_processes },
+	{ "fuzz", test_fuzz },
+	{ "watchdog", test_watchdog },
+	{ "unbind", test_unbind },
+};
+
+int main(int argc, char **argv)
+{
+	test_caps();
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		bool wanted = argc == 1 && i < ARRAY_SIZE(parts) - 2;
+
+		for (int a = 1; a < argc; a++)
+			wanted |= !strcmp(argv[a], parts[i].name);
+		if (wanted)
+			parts[i].run();
+	}
+	return finish_tests();
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * test_device.c - what only root can bring about: jobs that the watchdog ends, and a device that goes away.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "node.h"
+
+static void write_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY);
+
+	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+		groan("%s: %s", path, strerror(errno));
+	close(fd);
+}
+
+/* A job that takes too long is cancelled, and only that one. */
+void test_watchdog(void)
+{
+	const char *param = "/sys/module/virtio_gpgpu/parameters/job_timeout_ms";
+	uint32_t prog, job, behind, other, sync;
+	int fd = node_open();
+	double start;
+
+	write_file(param, "1000");
+	new_busy_prog(fd, &prog);
+	syncobj_new(fd, &sync);
+	start = now();
+	submit_busy(fd, prog, 0, sync, &job);
+	submit_nop(fd, 0, 0, 0, &behind);
+	submit_nop(fd, 1, sync, 0, &other);
+	is(job_end(fd, job), -ECANCELED, "watchdog: a job that takes hours is cancelled");
+	ok(now() - start > 0.9 && now() - start < 8, "watchdog: after %.1f s", now() - start);
+	is(job_end(fd, behind), 0, "watchdog: the job behind it runs");
+	is(job_end(fd, other), 0, "watchdog: and so does the one that waited for it");
+	is(submit_nop(fd, 0, 0, 0, &job), 0, "watchdog: the context lives on");
+	is(job_end(fd, job), 0, "watchdog: and works");
+	write_file(param, "60000");
+	close(fd);
+}
+
+static sigjmp_buf bus_jump;
+
+static void on_bus(int sig)
+{
+	siglongjmp(bus_jump, sig);
+}
+
+struct waiter {
+	int fd, r;
+	uint32_t job;
+};
+
+static void *wait_thread(void *arg)
+{
+	struct waiter *w = arg;
+
+	w->r = job_wait(w->fd, w->job, -1);
+	return NULL;
+}
+
+/* Takes the driver off the device under everything, and puts it back. Needs root. */
+void test_unbind(void)
+{
+	const char *dir = "/sys/bus/virtio/drivers/virtio_gpgpu";
+	char path[300], name[64] = "";
+	volatile int signalled;
+	struct dirent *e;
+	struct waiter w = { .r = 1 };
+	uint32_t prog, sync;
+	struct buffer bo, dev;
+	pthread_t thread;
+	double start;
+	int fd = node_open(), fd2 = -ENODEV;
+	DIR *d = opendir(dir);
+
+	while (d && (e = readdir(d))) {
+		if (!strncmp(e->d_name, "virtio", 6))
+			snprintf(name, sizeof(name), "%.63s", e->d_name);
+	}
+	if (!d || !name[0])
+		groan("no device in %s", dir);
+	closedir(d);
+
+	bo_new(fd, 65536, DRM_VIRTIO_GPGPU_BO_SHM, &bo);
+	bo_new(fd, 65536, DRM_VIRTIO_GPGPU_BO_DEVICE, &dev);
+	syncobj_new(fd, &sync);
+	bo.map[0] = 1;
+	new_busy_prog(fd, &prog);
+	submit_busy(fd, prog, 0, sync, &w.job);
+	w.fd = fd;
+	pthread_create(&thread, NULL, wait_thread, &w);
+	usleep(100000);
+
+	start = now();
+	snprintf(path, sizeof(path), "%s/unbind", dir);
+	write_file(path, name);
+	ok(now() - start < 10, "unbind: took %.0f ms", (now() - start) * 1e3);
+	pthread_join(thread, NULL);
+	is(w.r, -ENODEV, "unbind: a waiter is told that the device is gone");
+	signal(SIGBUS, on_bus);
+	signalled = sigsetjmp(bus_jump, 1);
+	if (!signalled)
+		bo.map[0] = 2;
+	is(signalled, SIGBUS, "unbind: the mapping is gone");
+	signal(SIGBUS, SIG_DFL);
+	is(submit_nop(fd, 0, 0, 0, &w.job), -ENODEV, "unbind: no more calls");
+	ok(access(node_path, F_OK), "unbind: the node is gone");
+
+	snprintf(path, sizeof(path), "%s/bind", dir);
+	write_file(path, name);
+	for (int i = 0; i < 50 && fd2 < 0; i++) {
+		fd2 = node_open();
+		if (fd2 < 0) {
+			/* The old file is still open, so the node may have the next number. */
+			node_path = "/dev/accel/accel1";
+			fd2 = node_open();
+			if (fd2 < 0)
+				node_path = "/dev/accel/accel0";
+		}
+		usleep(100000);
+	}
+	ok(fd2 >= 0, "bind: %s opens", node_path);
+	ok(!submit_nop(fd2, 0, 0, 0, &w.job) && !job_end(fd2, w.job), "bind: the device works");
+	is(submit_nop(fd, 0, 0, 0, &w.job), -ENODEV, "bind: not for the old file");
+	munmap(bo.map, bo.size);
+	close(fd);
+	ok(!submit_nop(fd2, 0, 0, 0, &w.job) && !job_end(fd2, w.job), "bind: closing the old file is harmless");
+	close(fd2);
+}
