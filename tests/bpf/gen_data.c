@@ -157,7 +157,7 @@ void gen_memory(struct gen *g)
 
 void gen_data(struct gen *g)
 {
-	static const struct bpf_insn pair[] = { LDVALUE(R0, GEN_DATA, 0) };
+	const struct bpf_insn pair[] = { LDVALUE(R0, GEN_DATA, 0) };
 	struct bpf_insn first = pair[0], second = pair[1];
 	uint32_t base = gen_below(g, 7) * 8;
 
@@ -456,39 +456,50 @@ void gen_pointer(struct gen *g)
 /* Something that faults, mostly. */
 void gen_fault(struct gen *g)
 {
-	uint8_t index = gen_read(g);
+	bool xdp = g->made->run.kind == VIRTIO_GPGPU_PROG_XDP;
+	const struct bpf_insn map[] = { LDMAP(R1, GEN_HASH) };
 
 	g->made->no_kernel = true;
 	g->made->may_fault = true;
-	switch (gen_below(g, 5)) {
+	gen_emit(g, MOV64X(R1, gen_read(g)));
+	switch (gen_below(g, xdp ? 5 : 4)) {
 	case 0:
 		/* In bounds for some values only. */
-		gen_emit(g, ALU64K(BPF_AND, index, 0xff));
+		gen_emit(g, ALU64K(BPF_AND, R1, 0xff));
 		gen_emit(g, MOV64X(R0, R6));
-		gen_emit(g, ALU64X(BPF_ADD, R0, index));
+		gen_emit(g, ALU64X(BPF_ADD, R0, R1));
 		gen_emit(g, LDX(DW, R0, R0, 0));
 		break;
 	case 1:
+		gen_emit(g, ALU64K(BPF_OR, R1, 0x10000));
 		gen_emit(g, MOV64X(R0, R6));
-		gen_emit(g, ALU64X(BPF_ADD, R0, index));
-		gen_emit(g, ST(B, R0, (int16_t)(gen_random(g) & 0x7fff), 1));
+		gen_emit(g, ALU64X(BPF_ADD, R0, R1));
+		gen_emit(g, ST(B, R0, (int16_t)gen_random(g), 1));
 		gen_emit(g, MOV64K(R0, 0));
 		break;
 	case 2:
 		/* Far over the stack's top: nearer there may be other frames. */
-		gen_emit(g, ALU64K(BPF_OR, index, 0x8000));
-		gen_emit(g, ALU64K(BPF_AND, index, 0xffff));
+		gen_emit(g, ALU64K(BPF_AND, R1, 0x7fff));
+		gen_emit(g, ALU64K(BPF_OR, R1, 0x8000));
 		gen_emit(g, MOV64X(R0, R10));
-		gen_emit(g, ALU64X(BPF_ADD, R0, index));
+		gen_emit(g, ALU64X(BPF_ADD, R0, R1));
 		gen_emit(g, LDX(DW, R0, R0, 0));
 		break;
 	case 3:
-		gen_emit(g, ALU64K(BPF_AND, index, 0xffff));
-		gen_emit(g, LDX(DW, R0, index, 0));
+		/* A loop that ends after 2^64 rounds. */
+		gen_emit(g, MOV64K(R0, 1));
+		gen_emit(g, ALU64K(BPF_ADD, R0, 1));
+		gen_emit(g, JK(BPF_JNE, R0, 0, -2));
 		break;
 	default:
-		gen_emit(g, MOV64K(R0, 1));
-		gen_emit(g, JK(BPF_JNE, R0, 0, -1));
+		/* NULL, since there is no such key. */
+		gen_emit(g, ST(W, R10, GEN_KEY, 77));
+		gen_emit(g, MOV64X(R2, R10));
+		gen_emit(g, ALU64K(BPF_ADD, R2, GEN_KEY));
+		gen_emit(g, map[0]);
+		gen_emit(g, map[1]);
+		gen_emit(g, CALL(BPF_FUNC_map_lookup_elem));
+		gen_emit(g, LDX(DW, R0, R0, 0));
 	}
-	g->live |= 1;
+	gen_after_call(g);
 }

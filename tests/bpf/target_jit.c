@@ -147,7 +147,7 @@ static void set_faults(struct outcome *outcome, const struct gp_faults *faults)
 static void run_packet(const struct run *run, const struct gp_image *image, struct gp_env *env,
 		       struct outcome *outcome)
 {
-	gp_xdp_entry *entry = (gp_xdp_entry *)((uint8_t *)image->code + image->entry);
+	gp_xdp_entry *entry = (gp_xdp_entry *)((uintptr_t)image->code + image->entry);
 	struct gp_packet_in in = { .data_off = RUN_DATA_OFF,
 				   .data_len = run->len,
 				   .meta_len = run->meta_len,
@@ -180,7 +180,7 @@ static void run_packet(const struct run *run, const struct gp_image *image, stru
 static void run_grid(const struct run *run, const struct gp_image *image, struct gp_env *env,
 		     struct outcome *outcome)
 {
-	gp_grid_entry *entry = (gp_grid_entry *)((uint8_t *)image->code + image->entry);
+	gp_grid_entry *entry = (gp_grid_entry *)((uintptr_t)image->code + image->entry);
 	struct gp_region regions[VIRTIO_GPGPU_MAX_ARGS] = { 0 };
 	uint64_t values[VIRTIO_GPGPU_MAX_ARGS] = { 0 };
 	struct gp_thread thread = { .cpu = RUN_CPU, .random = 0x1234567 };
