@@ -26,7 +26,7 @@ OBJECT_DECLARE_SIMPLE_TYPE(GpgpuBackendCpu, GPGPU_BACKEND_CPU)
 
 #define WORKER_PROGRAM  "gpgpu-worker"
 #define WORKER_FD       3
-#define THREADS_MAX     1024
+#define THREADS_MAX     256
 
 struct GpgpuBackendCpu {
     GpgpuBackend parent_obj;
@@ -59,7 +59,7 @@ static bool sandbox_denies_spawn(void)
     return false;
 }
 
-/* The worker's path: as given, beside QEMU, or with QEMU's other helpers. */
+/* The worker's path: as given, beside QEMU, or where it is installed. */
 static char *find_worker(GpgpuBackendCpu *cpu, Error **errp)
 {
     g_autofree char *exe = NULL;
@@ -81,7 +81,7 @@ static char *find_worker(GpgpuBackendCpu *cpu, Error **errp)
     if (access(beside, X_OK) == 0) {
         return g_steal_pointer(&beside);
     }
-    helper = get_relocated_path(CONFIG_QEMU_HELPERDIR "/" WORKER_PROGRAM);
+    helper = get_relocated_path(CONFIG_QEMU_HELPERDIR "/gpgpu/" WORKER_PROGRAM);
     if (access(helper, X_OK) == 0) {
         return g_steal_pointer(&helper);
     }

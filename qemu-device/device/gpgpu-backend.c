@@ -53,6 +53,8 @@ void gpgpu_backend_lost(GpgpuBackend *backend, const char *reason)
     }
     text = gpgpu_connection_stop(backend, reason);
     trace_gpgpu_backend_lost(text);
+    g_free(backend->lost_reason);
+    backend->lost_reason = g_strdup(text);
     if (qemu_clock_get_ms(QEMU_CLOCK_REALTIME) - backend->connected_ms >=
         BACKOFF_RESET_MS) {
         backend->backoff_ms = 0;
@@ -188,7 +190,7 @@ bool gpgpu_session_open(GpgpuBackend *backend, GpgpuSession *session,
     }
     if (!gpgpu_connection_wait(backend, backend_is_ready, backend,
                                GPGPU_CONNECT_TIMEOUT_MS)) {
-        error_setg(errp, "backend has lost its worker");
+        error_setg(errp, "the backend has no worker: %s", backend->lost_reason);
         return false;
     }
 
@@ -221,7 +223,8 @@ bool gpgpu_session_open(GpgpuBackend *backend, GpgpuSession *session,
         backend->wait_token = session->open_token;
         if (!gpgpu_connection_wait(backend, session_answered, session,
                                    GPGPU_CONNECT_TIMEOUT_MS)) {
-            error_setg(errp, "worker died while the device was set up");
+            error_setg(errp, "the backend lost its worker: %s",
+                       backend->lost_reason);
         } else if (!session->open) {
             error_setg(errp, "worker refused the device: %s",
                        backend->wait_message);
@@ -266,8 +269,7 @@ static void gpgpu_backend_complete(UserCreatable *uc, Error **errp)
     }
     if (!gpgpu_connection_wait(backend, backend_is_ready, backend,
                                GPGPU_CONNECT_TIMEOUT_MS)) {
-        error_setg(errp, "gpgpu backend: the worker died or did not answer "
-                   "(its own message, if any, is above)");
+        error_setg(errp, "gpgpu-worker is of no use: %s", backend->lost_reason);
     }
 }
 
@@ -292,6 +294,7 @@ static void gpgpu_backend_finalize(Object *obj)
 
     g_free(gpgpu_connection_stop(backend, ""));
     timer_free(backend->timer);
+    g_free(backend->lost_reason);
 }
 
 static void gpgpu_backend_class_init(ObjectClass *oc, void *data)

@@ -114,6 +114,7 @@ struct GpgpuBackend {
     QEMUTimer *timer;
     int64_t connected_ms;
     uint32_t backoff_ms;
+    char *lost_reason;          /* of the last worker, or NULL */
     QTAILQ_HEAD(, GpgpuSession) sessions;
 };
 
