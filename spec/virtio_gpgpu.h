@@ -18,7 +18,7 @@
 
 #ifdef __KERNEL__
 #include <linux/types.h>
-#include <linux/build_bug.h>
+#include <linux/stddef.h>
 #else
 #include <assert.h>
 #include <stddef.h>
@@ -518,38 +518,245 @@ struct virtio_gpgpu_event {
 	__le32 reserved;
 };
 
+/*
+ * Every size and every offset, written out: a compiler that lays a structure out otherwise, or a change that
+ * moves a member, does not build.
+ */
+#ifdef __cplusplus
+#define VIRTIO_GPGPU_ASSERT static_assert
+#else
+#define VIRTIO_GPGPU_ASSERT _Static_assert
+#endif
 #define VIRTIO_GPGPU_SIZE(type, size)	\
-	_Static_assert(sizeof(struct virtio_gpgpu_##type) == (size), "size of virtio_gpgpu_" #type)
+	VIRTIO_GPGPU_ASSERT(sizeof(struct virtio_gpgpu_##type) == (size), "size of virtio_gpgpu_" #type)
 #define VIRTIO_GPGPU_OFF(type, member, off)	\
-	_Static_assert(offsetof(struct virtio_gpgpu_##type, member) == (off), #type "." #member)
+	VIRTIO_GPGPU_ASSERT(offsetof(struct virtio_gpgpu_##type, member) == (off), #type "." #member)
 
 VIRTIO_GPGPU_SIZE(config, 24);
+VIRTIO_GPGPU_OFF(config, version, 0);
+VIRTIO_GPGPU_OFF(config, generation, 4);
+VIRTIO_GPGPU_OFF(config, num_compute_queues, 8);
+VIRTIO_GPGPU_OFF(config, num_packet_queues, 10);
+VIRTIO_GPGPU_OFF(config, num_ports, 12);
+VIRTIO_GPGPU_OFF(config, reserved, 14);
+VIRTIO_GPGPU_OFF(config, max_request, 16);
+VIRTIO_GPGPU_OFF(config, max_response, 20);
+
 VIRTIO_GPGPU_SIZE(req_hdr, 32);
+VIRTIO_GPGPU_OFF(req_hdr, type, 0);
+VIRTIO_GPGPU_OFF(req_hdr, flags, 4);
+VIRTIO_GPGPU_OFF(req_hdr, ctx_id, 8);
+VIRTIO_GPGPU_OFF(req_hdr, length, 12);
+VIRTIO_GPGPU_OFF(req_hdr, cookie, 16);
+VIRTIO_GPGPU_OFF(req_hdr, reserved, 24);
+
 VIRTIO_GPGPU_SIZE(resp_hdr, 32);
+VIRTIO_GPGPU_OFF(resp_hdr, status, 0);
+VIRTIO_GPGPU_OFF(resp_hdr, reason, 4);
+VIRTIO_GPGPU_OFF(resp_hdr, detail, 8);
+VIRTIO_GPGPU_OFF(resp_hdr, cookie, 16);
+VIRTIO_GPGPU_OFF(resp_hdr, length, 24);
+VIRTIO_GPGPU_OFF(resp_hdr, generation, 28);
+
 VIRTIO_GPGPU_SIZE(req_caps, 40);
+VIRTIO_GPGPU_OFF(req_caps, hdr, 0);
+VIRTIO_GPGPU_OFF(req_caps, version, 32);
+VIRTIO_GPGPU_OFF(req_caps, reserved, 36);
+
 VIRTIO_GPGPU_SIZE(caps, 208);
+VIRTIO_GPGPU_OFF(caps, version, 0);
+VIRTIO_GPGPU_OFF(caps, size, 4);
+VIRTIO_GPGPU_OFF(caps, device_name, 8);
+VIRTIO_GPGPU_OFF(caps, target, 72);
+VIRTIO_GPGPU_OFF(caps, memory_limit, 104);
+VIRTIO_GPGPU_OFF(caps, shm_size, 112);
+VIRTIO_GPGPU_OFF(caps, max_buffer, 120);
+VIRTIO_GPGPU_OFF(caps, max_map, 128);
+VIRTIO_GPGPU_OFF(caps, max_contexts, 136);
+VIRTIO_GPGPU_OFF(caps, max_buffers, 140);
+VIRTIO_GPGPU_OFF(caps, max_maps, 144);
+VIRTIO_GPGPU_OFF(caps, max_programs, 148);
+VIRTIO_GPGPU_OFF(caps, max_jobs, 152);
+VIRTIO_GPGPU_OFF(caps, max_insns, 156);
+VIRTIO_GPGPU_OFF(caps, max_batch, 160);
+VIRTIO_GPGPU_OFF(caps, max_stride, 164);
+VIRTIO_GPGPU_OFF(caps, max_args, 168);
+VIRTIO_GPGPU_OFF(caps, max_fences, 172);
+VIRTIO_GPGPU_OFF(caps, max_group, 176);
+VIRTIO_GPGPU_OFF(caps, num_cpus, 180);
+VIRTIO_GPGPU_OFF(caps, map_types, 184);
+VIRTIO_GPGPU_OFF(caps, prog_kinds, 188);
+VIRTIO_GPGPU_OFF(caps, fuel, 192);
+VIRTIO_GPGPU_OFF(caps, slice_us, 200);
+VIRTIO_GPGPU_OFF(caps, reserved, 204);
+
 VIRTIO_GPGPU_SIZE(resp_caps, 240);
+VIRTIO_GPGPU_OFF(resp_caps, hdr, 0);
+VIRTIO_GPGPU_OFF(resp_caps, caps, 32);
+
 VIRTIO_GPGPU_SIZE(req_ctx_attach, 40);
+VIRTIO_GPGPU_OFF(req_ctx_attach, hdr, 0);
+VIRTIO_GPGPU_OFF(req_ctx_attach, object, 32);
+VIRTIO_GPGPU_OFF(req_ctx_attach, id, 36);
+
 VIRTIO_GPGPU_SIZE(req_buffer_create, 56);
+VIRTIO_GPGPU_OFF(req_buffer_create, hdr, 0);
+VIRTIO_GPGPU_OFF(req_buffer_create, id, 32);
+VIRTIO_GPGPU_OFF(req_buffer_create, mem, 36);
+VIRTIO_GPGPU_OFF(req_buffer_create, offset, 40);
+VIRTIO_GPGPU_OFF(req_buffer_create, size, 48);
+
 VIRTIO_GPGPU_SIZE(req_id, 40);
+VIRTIO_GPGPU_OFF(req_id, hdr, 0);
+VIRTIO_GPGPU_OFF(req_id, id, 32);
+VIRTIO_GPGPU_OFF(req_id, reserved, 36);
+
 VIRTIO_GPGPU_SIZE(req_map_create, 72);
+VIRTIO_GPGPU_OFF(req_map_create, hdr, 0);
+VIRTIO_GPGPU_OFF(req_map_create, id, 32);
+VIRTIO_GPGPU_OFF(req_map_create, map_type, 36);
+VIRTIO_GPGPU_OFF(req_map_create, key_size, 40);
+VIRTIO_GPGPU_OFF(req_map_create, value_size, 44);
+VIRTIO_GPGPU_OFF(req_map_create, max_entries, 48);
+VIRTIO_GPGPU_OFF(req_map_create, map_flags, 52);
+VIRTIO_GPGPU_OFF(req_map_create, name, 56);
+
 VIRTIO_GPGPU_SIZE(req_map_op, 48);
+VIRTIO_GPGPU_OFF(req_map_op, hdr, 0);
+VIRTIO_GPGPU_OFF(req_map_op, id, 32);
+VIRTIO_GPGPU_OFF(req_map_op, key_size, 36);
+VIRTIO_GPGPU_OFF(req_map_op, value_size, 40);
+VIRTIO_GPGPU_OFF(req_map_op, op_flags, 44);
+
 VIRTIO_GPGPU_SIZE(resp_map_op, 40);
+VIRTIO_GPGPU_OFF(resp_map_op, hdr, 0);
+VIRTIO_GPGPU_OFF(resp_map_op, size, 32);
+VIRTIO_GPGPU_OFF(resp_map_op, reserved, 36);
+
 VIRTIO_GPGPU_SIZE(req_prog_create, 112);
+VIRTIO_GPGPU_OFF(req_prog_create, hdr, 0);
+VIRTIO_GPGPU_OFF(req_prog_create, id, 32);
+VIRTIO_GPGPU_OFF(req_prog_create, kind, 36);
+VIRTIO_GPGPU_OFF(req_prog_create, prog_flags, 40);
+VIRTIO_GPGPU_OFF(req_prog_create, num_insns, 44);
+VIRTIO_GPGPU_OFF(req_prog_create, insns_buffer, 48);
+VIRTIO_GPGPU_OFF(req_prog_create, num_args, 52);
+VIRTIO_GPGPU_OFF(req_prog_create, insns_offset, 56);
+VIRTIO_GPGPU_OFF(req_prog_create, arg_kind, 64);
+VIRTIO_GPGPU_OFF(req_prog_create, name, 80);
+
 VIRTIO_GPGPU_SIZE(resp_prog, 304);
+VIRTIO_GPGPU_OFF(resp_prog, hdr, 0);
+VIRTIO_GPGPU_OFF(resp_prog, compile_ns, 32);
+VIRTIO_GPGPU_OFF(resp_prog, code_bytes, 40);
+VIRTIO_GPGPU_OFF(resp_prog, num_insns, 44);
+VIRTIO_GPGPU_OFF(resp_prog, message, 48);
+
 VIRTIO_GPGPU_SIZE(fence, 16);
+VIRTIO_GPGPU_OFF(fence, ctx_id, 0);
+VIRTIO_GPGPU_OFF(fence, timeline, 4);
+VIRTIO_GPGPU_OFF(fence, seq, 8);
+
 VIRTIO_GPGPU_SIZE(job, 16);
+VIRTIO_GPGPU_OFF(job, timeline, 0);
+VIRTIO_GPGPU_OFF(job, num_fences, 4);
+VIRTIO_GPGPU_OFF(job, seq, 8);
+
 VIRTIO_GPGPU_SIZE(resp_job, 64);
+VIRTIO_GPGPU_OFF(resp_job, hdr, 0);
+VIRTIO_GPGPU_OFF(resp_job, device_ns, 32);
+VIRTIO_GPGPU_OFF(resp_job, queued_ns, 40);
+VIRTIO_GPGPU_OFF(resp_job, fault_count, 48);
+VIRTIO_GPGPU_OFF(resp_job, fault_insn, 56);
+VIRTIO_GPGPU_OFF(resp_job, slices, 60);
+
 VIRTIO_GPGPU_SIZE(arg, 24);
+VIRTIO_GPGPU_OFF(arg, kind, 0);
+VIRTIO_GPGPU_OFF(arg, buffer, 4);
+VIRTIO_GPGPU_OFF(arg, value, 8);
+VIRTIO_GPGPU_OFF(arg, size, 16);
+
 VIRTIO_GPGPU_SIZE(req_dispatch, 80);
+VIRTIO_GPGPU_OFF(req_dispatch, hdr, 0);
+VIRTIO_GPGPU_OFF(req_dispatch, job, 32);
+VIRTIO_GPGPU_OFF(req_dispatch, prog, 48);
+VIRTIO_GPGPU_OFF(req_dispatch, num_args, 52);
+VIRTIO_GPGPU_OFF(req_dispatch, grid, 56);
+VIRTIO_GPGPU_OFF(req_dispatch, group, 68);
+
 VIRTIO_GPGPU_SIZE(req_copy, 88);
+VIRTIO_GPGPU_OFF(req_copy, hdr, 0);
+VIRTIO_GPGPU_OFF(req_copy, job, 32);
+VIRTIO_GPGPU_OFF(req_copy, dst, 48);
+VIRTIO_GPGPU_OFF(req_copy, src, 52);
+VIRTIO_GPGPU_OFF(req_copy, dst_offset, 56);
+VIRTIO_GPGPU_OFF(req_copy, src_offset, 64);
+VIRTIO_GPGPU_OFF(req_copy, size, 72);
+VIRTIO_GPGPU_OFF(req_copy, pattern, 80);
+VIRTIO_GPGPU_OFF(req_copy, reserved, 84);
+
 VIRTIO_GPGPU_SIZE(req_nop, 48);
+VIRTIO_GPGPU_OFF(req_nop, hdr, 0);
+VIRTIO_GPGPU_OFF(req_nop, job, 32);
+
 VIRTIO_GPGPU_SIZE(req_job_cancel, 48);
+VIRTIO_GPGPU_OFF(req_job_cancel, hdr, 0);
+VIRTIO_GPGPU_OFF(req_job_cancel, timeline, 32);
+VIRTIO_GPGPU_OFF(req_job_cancel, reserved, 36);
+VIRTIO_GPGPU_OFF(req_job_cancel, seq, 40);
+
 VIRTIO_GPGPU_SIZE(req_packets, 72);
+VIRTIO_GPGPU_OFF(req_packets, hdr, 0);
+VIRTIO_GPGPU_OFF(req_packets, job, 32);
+VIRTIO_GPGPU_OFF(req_packets, prog, 48);
+VIRTIO_GPGPU_OFF(req_packets, num_packets, 52);
+VIRTIO_GPGPU_OFF(req_packets, buffer, 56);
+VIRTIO_GPGPU_OFF(req_packets, stride, 60);
+VIRTIO_GPGPU_OFF(req_packets, offset, 64);
+
 VIRTIO_GPGPU_SIZE(packet_desc, 16);
+VIRTIO_GPGPU_OFF(packet_desc, data_off, 0);
+VIRTIO_GPGPU_OFF(packet_desc, data_len, 4);
+VIRTIO_GPGPU_OFF(packet_desc, meta_len, 8);
+VIRTIO_GPGPU_OFF(packet_desc, rx_queue, 10);
+VIRTIO_GPGPU_OFF(packet_desc, ingress_port, 12);
+
 VIRTIO_GPGPU_SIZE(packet_result, 24);
+VIRTIO_GPGPU_OFF(packet_result, verdict, 0);
+VIRTIO_GPGPU_OFF(packet_result, egress_port, 4);
+VIRTIO_GPGPU_OFF(packet_result, data_off, 8);
+VIRTIO_GPGPU_OFF(packet_result, data_len, 12);
+VIRTIO_GPGPU_OFF(packet_result, meta_len, 16);
+VIRTIO_GPGPU_OFF(packet_result, fault, 18);
+VIRTIO_GPGPU_OFF(packet_result, fault_insn, 20);
+
 VIRTIO_GPGPU_SIZE(resp_packets, 112);
+VIRTIO_GPGPU_OFF(resp_packets, job, 0);
+VIRTIO_GPGPU_OFF(resp_packets, verdicts, 64);
+VIRTIO_GPGPU_OFF(resp_packets, bytes, 104);
+
 VIRTIO_GPGPU_SIZE(resp_stats, 160);
+VIRTIO_GPGPU_OFF(resp_stats, hdr, 0);
+VIRTIO_GPGPU_OFF(resp_stats, device_ns, 32);
+VIRTIO_GPGPU_OFF(resp_stats, waited_ns, 40);
+VIRTIO_GPGPU_OFF(resp_stats, throttled_ns, 48);
+VIRTIO_GPGPU_OFF(resp_stats, jobs, 56);
+VIRTIO_GPGPU_OFF(resp_stats, packets, 64);
+VIRTIO_GPGPU_OFF(resp_stats, bytes, 72);
+VIRTIO_GPGPU_OFF(resp_stats, verdicts, 80);
+VIRTIO_GPGPU_OFF(resp_stats, faults, 120);
+VIRTIO_GPGPU_OFF(resp_stats, memory, 128);
+VIRTIO_GPGPU_OFF(resp_stats, memory_max, 136);
+VIRTIO_GPGPU_OFF(resp_stats, memory_limit, 144);
+VIRTIO_GPGPU_OFF(resp_stats, weight, 152);
+VIRTIO_GPGPU_OFF(resp_stats, cap, 156);
+
 VIRTIO_GPGPU_SIZE(event, 32);
+VIRTIO_GPGPU_OFF(event, type, 0);
+VIRTIO_GPGPU_OFF(event, reason, 4);
+VIRTIO_GPGPU_OFF(event, value, 8);
+VIRTIO_GPGPU_OFF(event, dropped, 16);
+VIRTIO_GPGPU_OFF(event, generation, 24);
+VIRTIO_GPGPU_OFF(event, reserved, 28);
 
 #endif
