@@ -149,7 +149,7 @@ static int find_map(const struct linker *l, const struct elf_symbol *sym, bool *
 	}
 	if (elf_is_code(sec))
 		return gpgpu_fail(-EINVAL,
-				  "%s: program '%.64s' takes the address of function '%.64s': devices "
+				  "%s: program '%.64s' takes the address of a function (%.64s): devices "
 				  "cannot do that",
 				  l->elf->name, l->prog, sym->name);
 	return gpgpu_fail(-EINVAL,

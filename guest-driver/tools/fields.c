@@ -67,29 +67,33 @@ static uint64_t integer(const char *where, const char *text, const char **end)
 static uint64_t number(const char *where, const char *text, uint64_t index)
 {
 	const char *p = text, *end;
-	uint64_t n, count = 0, last;
+	uint64_t n, count = 1, last, chosen = 0;
 
 	if (*p != '{') {
 		n = integer(where, p, &end);
 		if (!strncmp(end, "..", 2)) {
 			last = integer(where, end + 2, &end);
 			/* Steps beyond this range's own start again, for a longer one beside it. */
-			n += index % (last - n + 1);
+			n += last == n - 1 ? 0 : index % (last - n + 1);
 		}
 		if (*end)
 			die("%s: '%s' is not a number", where, text);
 		return n;
 	}
 	for (const char *q = p; *q; q++)
-		count += *q == ',' || *q == '}';
-	index %= count ? count : 1;
-	do {
+		count += *q == ',';
+	index %= count;
+	for (uint64_t i = 0; i < count; i++) {
 		n = integer(where, p + 1, &end);
-		if ((*end != ',' && *end != '}') || (*end == '}' && end[1]))
-			die("%s: '%s' is not a list", where, text);
+		if (i == index)
+			chosen = n;
 		p = end;
-	} while (index-- && *end == ',');
-	return n;
+		if (*p != (i + 1 < count ? ',' : '}'))
+			die("%s: '%s' is not a list", where, text);
+	}
+	if (p[1])
+		die("%s: '%s' is not a list", where, text);
+	return chosen;
 }
 
 static size_t put_integer(const char *where, const struct field_type *t, const char *text, uint64_t index,

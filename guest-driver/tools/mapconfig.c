@@ -74,6 +74,7 @@ void mapconfig_apply(const char *path, const struct map_target *targets, size_t 
 		snprintf(where, sizeof(where), "%s:%zu", path, number);
 		if (hash)
 			*hash = '\0';
+		line[strcspn(line, "\r\n")] = '\0';
 		name = line + strspn(line, " \t\r\n");
 		if (!*name)
 			continue;

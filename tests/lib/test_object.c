@@ -1,0 +1,526 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * test_object.c - libgpgpu's reading of ELF objects, without a device.
+ *
+ * Three things are tested: that what is read is what is in the source (names, arguments, maps, global data), that a linked program
+ * is one that the running kernel accepts and that gives what libbpf's own linking of the same file gives, and that
+ * a damaged or wrong file is refused with a message and nothing worse. The kernel's part is left out, and said to
+ * be, where bpf() is not permitted.
+ */
+#include <check.h>
+#include <errno.h>
+#include <linux/bpf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "gpgpu.h"
+
+#define PACKET 128
+#define MUTATIONS 4000			/* of each object */
+
+static const char *objects = OBJECTS, *examples = EXAMPLES;
+
+static const char *const good_objects[] = { "calls", "data", "args", "good_core", "beside" };
+static const char *const example_names[] = { "histogram", "mandelbrot", "matmul", "saxpy",
+					     "sha256",	  "xdp_firewall", "xdp_lb" };
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+static const char *path_of(const char *folder, const char *name)
+{
+	static char path[1024];
+
+	snprintf(path, sizeof(path), "%s/%s.bpf.o", folder, name);
+	return path;
+}
+
+static struct gpgpu_object *open_good(const char *folder, const char *name)
+{
+	struct gpgpu_object *obj;
+	int r = gpgpu_object_open(path_of(folder, name), &obj);
+
+	ck_assert_msg(r == 0, "%s: %s", name, gpgpu_error_message());
+	return obj;
+}
+
+static uint8_t *read_file(const char *path, size_t *size)
+{
+	FILE *f = fopen(path, "rb");
+	uint8_t *bytes;
+
+	ck_assert_msg(f != NULL, "%s", path);
+	fseek(f, 0, SEEK_END);
+	*size = (size_t)ftell(f);
+	rewind(f);
+	bytes = malloc(*size + 1);
+	ck_assert(bytes && fread(bytes, 1, *size, f) == *size);
+	fclose(f);
+	return bytes;
+}
+
+/* ------------------------------------------------------------ what was read */
+
+START_TEST(args_of_every_kind)
+{
+	static const struct gpgpu_arg_info want[] = {
+		{ "bytes", GPGPU_ARG_BUFFER_RO, 1, false },  { "out", GPGPU_ARG_BUFFER, 8, false },
+		{ "number", GPGPU_ARG_VALUE, 4, true },	     { "small", GPGPU_ARG_VALUE, 1, false },
+		{ "mode", GPGPU_ARG_VALUE, 4, false },	     { "hidden", GPGPU_ARG_BUFFER_RO, 4, false },
+		{ "any", GPGPU_ARG_BUFFER, 0, false },	     { "fixed", GPGPU_ARG_BUFFER_RO, 0, false },
+		{ "careful", GPGPU_ARG_BUFFER_RO, 2, false },
+	};
+	struct gpgpu_object *obj = open_good(objects, "args");
+	struct gpgpu_program *prog = gpgpu_object_program(obj, "all_kinds");
+	struct gpgpu_program_info info;
+	struct gpgpu_arg_info got;
+	struct gpgpu_arg args[COUNT(want)] = { 0 };
+
+	ck_assert(prog != NULL);
+	gpgpu_program_get_info(prog, &info);
+	ck_assert_uint_eq(info.kind, GPGPU_PROGRAM_KERNEL);
+	ck_assert_uint_eq(info.num_args, COUNT(want));
+	ck_assert(!info.loaded);
+	for (uint32_t i = 0; i < COUNT(want); i++) {
+		ck_assert_int_eq(gpgpu_program_arg(prog, i, &got), 0);
+		ck_assert_str_eq(got.name, want[i].name);
+		ck_assert_msg(got.kind == want[i].kind, "%s", got.name);
+		ck_assert_msg(got.size == want[i].size, "%s", got.name);
+		ck_assert_msg(got.is_signed == want[i].is_signed, "%s", got.name);
+		ck_assert_int_eq(gpgpu_program_arg_index(prog, want[i].name), (int)i);
+	}
+	ck_assert_int_eq(gpgpu_program_arg(prog, COUNT(want), &got), -EINVAL);
+	ck_assert_int_eq(gpgpu_program_arg_index(prog, "nothing"), -ENOENT);
+	ck_assert_int_eq(gpgpu_arg_set_value(prog, args, "number", 42), 0);
+	ck_assert_uint_eq(args[2].value, 42);
+	ck_assert_int_eq(gpgpu_arg_set_value(prog, args, "out", 42), -EINVAL);
+	ck_assert_int_eq(gpgpu_arg_set_buffer(prog, args, "small", NULL), -EINVAL);
+
+	prog = gpgpu_object_program(obj, "none");
+	gpgpu_program_get_info(prog, &info);
+	ck_assert_uint_eq(info.num_args, 0);
+	ck_assert(gpgpu_object_program(obj, NULL) == NULL);	/* there are two */
+	gpgpu_object_close(obj);
+}
+END_TEST
+
+START_TEST(maps_and_data)
+{
+	static const struct gpgpu_map_info want[] = {
+		{ ".rodata", BPF_MAP_TYPE_ARRAY, 4, 4, 1, GPGPU_MAP_RDONLY_PROG },
+		{ ".data", BPF_MAP_TYPE_ARRAY, 4, 4, 1, 0 },
+		{ ".data.own", BPF_MAP_TYPE_ARRAY, 4, 4, 1, 0 },
+		{ ".bss", BPF_MAP_TYPE_ARRAY, 4, 32, 1, 0 },
+		{ "per_cpu", BPF_MAP_TYPE_PERCPU_ARRAY, 4, 8, 4, 0 },
+		{ "prefixes", BPF_MAP_TYPE_LPM_TRIE, 8, 12, 16, 0 },
+		{ "unused", BPF_MAP_TYPE_HASH, 8, 4, 32, 0 },
+		{ "constant", BPF_MAP_TYPE_ARRAY, 4, 4, 2, GPGPU_MAP_RDONLY_PROG },
+	};
+	struct gpgpu_object *obj = open_good(objects, "data");
+	struct gpgpu_map *map = NULL;
+	struct gpgpu_map_info got;
+	uint32_t count = 0, value;
+	size_t size;
+
+	while ((map = gpgpu_object_next_map(obj, map)))
+		count++;
+	ck_assert_uint_eq(count, COUNT(want));
+	for (uint32_t i = 0; i < COUNT(want); i++) {
+		map = gpgpu_object_map(obj, want[i].name);
+		ck_assert_msg(map != NULL, "%s", want[i].name);
+		gpgpu_map_get_info(map, &got);
+		ck_assert_msg(!memcmp(&got, &want[i], sizeof(got)), "%s", want[i].name);
+	}
+	memcpy(&value, gpgpu_map_initial_value(gpgpu_object_map(obj, ".rodata"), &size), 4);
+	ck_assert_uint_eq(size, 4);
+	ck_assert_uint_eq(value, 7);
+	memcpy(&value, gpgpu_map_initial_value(gpgpu_object_map(obj, ".data"), &size), 4);
+	ck_assert_uint_eq(value, 3);
+	memcpy(&value, gpgpu_map_initial_value(gpgpu_object_map(obj, ".data.own"), &size), 4);
+	ck_assert_uint_eq(value, 5);
+	ck_assert(gpgpu_map_initial_value(gpgpu_object_map(obj, "per_cpu"), &size) == NULL);
+	ck_assert_uint_eq(gpgpu_map_handle(gpgpu_object_map(obj, ".data")), 0);
+	/* No device, no look-ups. */
+	ck_assert_int_eq(gpgpu_map_lookup(gpgpu_object_map(obj, ".data"), &value, &value, 4), -ENODEV);
+	gpgpu_object_close(obj);
+}
+END_TEST
+
+/* Every reference to a map names one, every call goes to an instruction of the program. */
+static void check_linked(struct gpgpu_object *obj, struct gpgpu_program *prog)
+{
+	struct gpgpu_program_info info;
+	size_t count, num_maps = 0;
+	const struct bpf_insn *insns = gpgpu_program_insns(prog, &count);
+	struct gpgpu_map *map = NULL;
+
+	gpgpu_program_get_info(prog, &info);
+	ck_assert_uint_eq(count, info.num_insns);
+	while ((map = gpgpu_object_next_map(obj, map)))
+		num_maps++;
+	for (size_t i = 0; i < count; i++) {
+		const struct bpf_insn *insn = &insns[i];
+
+		if (insn->code == (BPF_JMP | BPF_CALL) && insn->src_reg == BPF_PSEUDO_CALL) {
+			int64_t target = (int64_t)i + 1 + insn->imm;
+
+			ck_assert_msg(target > 0 && target < (int64_t)count, "%s: call at %zu", info.name, i);
+			/* What lies before a function's first instruction ends another. */
+			ck_assert_msg(insns[target - 1].code == (BPF_JMP | BPF_EXIT) ||
+				      BPF_CLASS(insns[target - 1].code) == BPF_JMP, "%s: call at %zu",
+				      info.name, i);
+		}
+		if (insn->code == (BPF_LD | BPF_IMM | BPF_DW)) {
+			ck_assert(i + 1 < count);
+			ck_assert(insn->src_reg <= BPF_PSEUDO_MAP_VALUE);
+			if (insn->src_reg)
+				ck_assert(insn->imm >= 0 && (size_t)insn->imm < num_maps);
+			i++;
+		}
+	}
+}
+
+START_TEST(all_are_linked)
+{
+	bool example = (size_t)_i < COUNT(example_names);
+	const char *name = example ? example_names[_i] : good_objects[(size_t)_i - COUNT(example_names)];
+	struct gpgpu_object *obj = open_good(example ? examples : objects, name);
+	struct gpgpu_program *prog = NULL;
+	int programs = 0;
+
+	while ((prog = gpgpu_object_next_program(obj, prog))) {
+		check_linked(obj, prog);
+		programs++;
+	}
+	ck_assert_int_gt(programs, 0);
+	gpgpu_object_close(obj);
+}
+END_TEST
+
+/* -------------------------------------------------- what the kernel makes of it */
+
+static bool bpf_permitted(void)
+{
+	struct bpf_insn insns[] = { { .code = BPF_ALU64 | BPF_MOV | BPF_K },
+				    { .code = BPF_JMP | BPF_EXIT } };
+	int fd = bpf_prog_load(BPF_PROG_TYPE_XDP, "probe", "GPL", insns, 2, NULL);
+
+	if (fd < 0) {
+		printf("bpf() is not permitted here (%s): the kernel's part is left out\n", strerror(errno));
+		return false;
+	}
+	close(fd);
+	return true;
+}
+
+static uint32_t test_run(int prog, const uint8_t *packet, uint8_t *out, uint32_t *size)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, run,
+		    .data_in = packet,
+		    .data_size_in = PACKET,
+		    .data_out = out,
+		    .data_size_out = PACKET * 2);
+
+	ck_assert_msg(bpf_prog_test_run_opts(prog, &run) == 0, "%s", strerror(errno));
+	*size = run.data_size_out;
+	return run.retval;
+}
+
+/* Makes a map of ours in the kernel. Return: its descriptor. */
+static int make_kernel_map(struct gpgpu_map *map)
+{
+	LIBBPF_OPTS(bpf_map_create_opts, opts);
+	struct gpgpu_map_info info;
+	const uint32_t zero = 0;
+	const void *data;
+	size_t size;
+	int fd;
+
+	gpgpu_map_get_info(map, &info);
+	if (info.type == BPF_MAP_TYPE_LPM_TRIE)
+		opts.map_flags = BPF_F_NO_PREALLOC;
+	if (info.flags & GPGPU_MAP_RDONLY_PROG)
+		opts.map_flags |= BPF_F_RDONLY_PROG;
+	fd = bpf_map_create(info.type, NULL, info.key_size, info.value_size, info.max_entries, &opts);
+	ck_assert_msg(fd >= 0, "%s: %s", gpgpu_map_name(map), strerror(errno));
+	data = gpgpu_map_initial_value(map, &size);
+	if (data)
+		ck_assert_int_eq(bpf_map_update_elem(fd, &zero, data, BPF_ANY), 0);
+	if (data && info.flags)
+		ck_assert_int_eq(bpf_map_freeze(fd), 0);
+	return fd;
+}
+
+/* Loads a program as we linked it, with maps of the kernel's in place of the device's. */
+static int load_ours(struct gpgpu_program *prog, const int *map_fds)
+{
+	static char log[65536];
+	LIBBPF_OPTS(bpf_prog_load_opts, opts, .log_buf = log, .log_size = sizeof(log), .log_level = 1);
+	const struct bpf_insn *linked;
+	struct bpf_insn *insns;
+	size_t count;
+	int fd;
+
+	linked = gpgpu_program_insns(prog, &count);
+	insns = malloc(count * sizeof(*insns));
+	ck_assert(insns != NULL);
+	memcpy(insns, linked, count * sizeof(*insns));
+	for (size_t i = 0; i < count; i++) {
+		if (insns[i].code == (BPF_LD | BPF_IMM | BPF_DW)) {
+			if (insns[i].src_reg)
+				insns[i].imm = map_fds[insns[i].imm];
+			i++;
+		}
+	}
+	fd = bpf_prog_load(BPF_PROG_TYPE_XDP, "ours", "GPL", insns, count, &opts);
+	ck_assert_msg(fd >= 0, "%s: %s", strerror(errno), log);
+	free(insns);
+	return fd;
+}
+
+static void compare_with_libbpf(const char *folder, const char *name)
+{
+	struct gpgpu_object *obj = open_good(folder, name);
+	struct bpf_object *theirs = bpf_object__open_file(path_of(folder, name), NULL);
+	struct gpgpu_program *prog = NULL;
+	struct gpgpu_map *map = NULL;
+	uint8_t packet[PACKET], ours_out[PACKET * 2], theirs_out[PACKET * 2];
+	int map_fds[64], num_maps = 0, compared = 0;
+
+	ck_assert(theirs && bpf_object__load(theirs) == 0);
+	while ((map = gpgpu_object_next_map(obj, map)))
+		map_fds[num_maps++] = make_kernel_map(map);
+	while ((prog = gpgpu_object_next_program(obj, prog))) {
+		struct gpgpu_program_info info;
+		uint32_t ours_size, theirs_size, seed = 1;
+		int ours, other;
+
+		gpgpu_program_get_info(prog, &info);
+		ours = load_ours(prog, map_fds);
+		other = bpf_program__fd(bpf_object__find_program_by_name(theirs, info.name));
+		ck_assert_int_ge(other, 0);
+		for (int round = 0; round < 200; round++) {
+			for (int i = 0; i < PACKET; i++) {
+				seed = seed * 1664525 + 1013904223;
+				packet[i] = (uint8_t)(seed >> 24);
+			}
+			packet[12] = 8;	/* IPv4 half of the time, so that some get further */
+			packet[13] = 0;
+			if (round & 1)
+				packet[14] = 0x45;
+			ck_assert_uint_eq(test_run(ours, packet, ours_out, &ours_size),
+					  test_run(other, packet, theirs_out, &theirs_size));
+			ck_assert_uint_eq(ours_size, theirs_size);
+			ck_assert(!memcmp(ours_out, theirs_out, ours_size));
+			compared++;
+		}
+		close(ours);
+	}
+	ck_assert_int_gt(compared, 0);
+	while (num_maps)
+		close(map_fds[--num_maps]);
+	bpf_object__close(theirs);
+	gpgpu_object_close(obj);
+}
+
+START_TEST(linked_as_libbpf_links)
+{
+	static const char *const names[] = { "calls", "data", "xdp_firewall", "xdp_lb" };
+
+	if (bpf_permitted())
+		compare_with_libbpf(_i < 2 ? objects : examples, names[_i]);
+}
+END_TEST
+
+/* ------------------------------------------------------------------ bad files */
+
+static const struct {
+	const char *name, *message;	/* a part of it */
+	int err;
+} bad_objects[] = {
+	{ "bad_args_packed", "'height' lies at byte 4, not 8", -EINVAL },
+	{ "bad_args_struct", "'pair' is neither a pointer nor an integer", -EINVAL },
+	{ "bad_args_two", "one pointer to a structure", -EINVAL },
+	{ "bad_args_many", "17 arguments", -EINVAL },
+	{ "bad_core", "asks the kernel about type 'some_type'", -EINVAL },
+	{ "bad_data_pointer", "holds pointers", -EINVAL },
+	{ "bad_extern", "'some_kernel_symbol', which only a kernel has", -EINVAL },
+	{ "bad_function_address", "takes the address of a function", -EINVAL },
+	{ "bad_map_flags", "map 'map' has flags 0x4", -EOPNOTSUPP },
+	{ "bad_section", "'kprobe/do_nothing' is not for a device", -EINVAL },
+};
+
+START_TEST(refused_with_a_reason)
+{
+	struct gpgpu_object *obj = (void *)1;
+	struct gpgpu_result result;
+	int r = gpgpu_object_open(path_of(objects, bad_objects[_i].name), &obj);
+
+	ck_assert_msg(r == bad_objects[_i].err, "%s: %d", bad_objects[_i].name, r);
+	ck_assert(obj == NULL);
+	ck_assert_msg(strstr(gpgpu_error_message(), bad_objects[_i].message) != NULL, "%s: %s",
+		      bad_objects[_i].name, gpgpu_error_message());
+	gpgpu_error_result(&result);
+	ck_assert_uint_eq(result.status, 0);
+}
+END_TEST
+
+static void refuse_bytes(const void *bytes, size_t size, const char *message)
+{
+	struct gpgpu_object *obj;
+
+	ck_assert_int_eq(gpgpu_object_open_memory(bytes, size, "bytes", &obj), -EINVAL);
+	ck_assert_msg(strstr(gpgpu_error_message(), message) != NULL, "%s", gpgpu_error_message());
+}
+
+START_TEST(not_such_a_file)
+{
+	struct gpgpu_object *obj;
+	size_t size;
+	uint8_t *bytes = read_file(path_of(examples, "saxpy"), &size), save;
+
+	ck_assert_int_eq(gpgpu_object_open("/nowhere/at/all.o", &obj), -ENOENT);
+	ck_assert_int_eq(gpgpu_object_open("/", &obj), -EINVAL);
+	refuse_bytes("", 0, "not an ELF file");
+	refuse_bytes("#!/bin/sh\nexit\n", 15, "not an ELF file");
+	refuse_bytes(bytes, 20, "cut short");
+	ck_assert_int_eq(gpgpu_object_open("/proc/self/exe", &obj), -EINVAL);
+	ck_assert_msg(strstr(gpgpu_error_message(), "not a BPF object") != NULL, "%s", gpgpu_error_message());
+
+	save = bytes[4];
+	bytes[4] = 1;
+	refuse_bytes(bytes, size, "not a 64-bit");
+	bytes[4] = save;
+	save = bytes[5];
+	bytes[5] = 2;
+	refuse_bytes(bytes, size, "big endian");
+	bytes[5] = save;
+	save = bytes[16];
+	bytes[16] = 2;
+	refuse_bytes(bytes, size, "not a relocatable");
+	bytes[16] = save;
+	ck_assert_int_eq(gpgpu_object_open_memory(bytes, size, "bytes", &obj), 0);
+	gpgpu_object_close(obj);
+	free(bytes);
+}
+END_TEST
+
+/* Section headers stand last, so no beginning of a file is a whole one. */
+START_TEST(cut_short)
+{
+	size_t size;
+	uint8_t *bytes = read_file(path_of(examples, "xdp_lb"), &size);
+	struct gpgpu_object *obj;
+
+	for (size_t n = 0; n < size; n += n < 4096 ? 1 : 37) {
+		/* A copy of the exact size, so that a sanitizer sees one byte too far. */
+		uint8_t *part = malloc(n ? n : 1);
+
+		memcpy(part, bytes, n);
+		ck_assert_msg(gpgpu_object_open_memory(part, n, "part", &obj) == -EINVAL, "%zu bytes", n);
+		free(part);
+	}
+	free(bytes);
+}
+END_TEST
+
+/* Changed bytes: whatever comes, it is refused or it is an object whose parts are in bounds. */
+START_TEST(damaged)
+{
+	bool example = (size_t)_i < COUNT(example_names);
+	const char *name = example ? example_names[_i] : good_objects[(size_t)_i - COUNT(example_names)];
+	size_t size;
+	uint8_t *bytes = read_file(path_of(example ? examples : objects, name), &size);
+	uint8_t *copy = malloc(size);
+	uint64_t seed = 88172645463325252u + (uint64_t)_i;
+	int accepted = 0;
+
+	for (int round = 0; round < MUTATIONS; round++) {
+		struct gpgpu_program *prog = NULL;
+		struct gpgpu_object *obj;
+
+		memcpy(copy, bytes, size);
+		for (int k = 0; k <= round % 4; k++) {
+			uint64_t at;
+
+			seed ^= seed << 13;
+			seed ^= seed >> 7;
+			seed ^= seed << 17;
+			/* Half of the changes go to the headers, which are the file's first and last bytes. */
+			at = round & 1 ? seed % size : (size - 2048 + seed % (2048 + 64)) % size;
+			copy[at] = (uint8_t)(round & 8 ? seed >> 40 : copy[at] ^ 1u << (seed >> 40 & 7));
+		}
+		if (gpgpu_object_open_memory(copy, size, "damaged", &obj)) {
+			ck_assert(obj == NULL);
+			ck_assert_str_ne(gpgpu_error_message(), "no error");
+			continue;
+		}
+		accepted++;
+		while ((prog = gpgpu_object_next_program(obj, prog))) {
+			struct gpgpu_map *map = NULL;
+			const struct bpf_insn *insns;
+			size_t count, maps = 0;
+
+			while ((map = gpgpu_object_next_map(obj, map)))
+				maps++;
+			insns = gpgpu_program_insns(prog, &count);
+			for (size_t i = 0; i < count; i++) {
+				if (insns[i].code != (BPF_LD | BPF_IMM | BPF_DW))
+					continue;
+				ck_assert(i + 1 < count);
+				ck_assert(!insns[i].src_reg || (size_t)insns[i].imm < maps);
+				i++;
+			}
+		}
+		gpgpu_object_close(obj);
+	}
+	/* A changed constant or debug string harms nothing: if all were refused, nothing was tested. */
+	ck_assert_int_gt(accepted, 0);
+	ck_assert_int_lt(accepted, MUTATIONS);
+	free(copy);
+	free(bytes);
+}
+END_TEST
+
+START_TEST(no_device)
+{
+	struct gpgpu_device *dev = (void *)1;
+
+	ck_assert_int_eq(gpgpu_open("/dev/null", &dev), -ENODEV);
+	ck_assert(dev == NULL);
+	ck_assert(strstr(gpgpu_error_message(), "not a GPGPU device") != NULL);
+	ck_assert_int_eq(gpgpu_open("/nowhere", &dev), -ENOENT);
+	ck_assert_str_eq(gpgpu_status_name(9999), "unknown status");
+	ck_assert_str_eq(gpgpu_reason_name(9999), "unknown reason");
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("object");
+	TCase *tc = tcase_create("object");
+	const int all = COUNT(example_names) + COUNT(good_objects);
+	SRunner *runner;
+	int failed;
+
+	tcase_set_timeout(tc, 240);
+	tcase_add_test(tc, args_of_every_kind);
+	tcase_add_test(tc, maps_and_data);
+	tcase_add_loop_test(tc, all_are_linked, 0, all);
+	tcase_add_loop_test(tc, linked_as_libbpf_links, 0, 4);
+	tcase_add_loop_test(tc, refused_with_a_reason, 0, COUNT(bad_objects));
+	tcase_add_test(tc, not_such_a_file);
+	tcase_add_test(tc, cut_short);
+	tcase_add_loop_test(tc, damaged, 0, all);
+	tcase_add_test(tc, no_device);
+	suite_add_tcase(suite, tc);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? 1 : 0;
+}
