@@ -293,7 +293,7 @@ int gpgpu_map_lookup(struct gpgpu_map *map, const void *key, void *value, size_t
  * @size: bytes at @value, exactly that many
  * @flags: BPF_ANY, BPF_NOEXIST or BPF_EXIST
  *
- * Return: 0; -EEXIST, -ENOENT: as @flags asked; -E2BIG or -ENOSPC: full; -EPERM: frozen; other negative errno.
+ * Return: 0; -EEXIST, -ENOENT: as @flags asked; -E2BIG: full; -EACCES: frozen; other negative errno.
  */
 int gpgpu_map_update(struct gpgpu_map *map, const void *key, const void *value, size_t size, uint32_t flags);
 
@@ -667,7 +667,7 @@ int gpgpu_nop(struct gpgpu_device *dev, const struct gpgpu_submit *submit, struc
  * @packets: out: what came of each packet of a batch, or NULL
  * @max_packets: room in @packets
  *
- * A job that faulted (-EFAULT), was cancelled (-ECANCELED) or lost its device (-ENODEV) fills @result and
+ * A job that faulted (-EIO), was cancelled (-ECANCELED) or lost its device (-ENODEV) fills @result and
  * @packets as well. A batch in which packets faulted has not failed: these are XDP_ABORTED.
  *
  * Return: 0: done, all went well; -ETIME: not done yet; other negative errno.

@@ -15,6 +15,13 @@
 
 #define DEFAULT_GROUP 64		/* work items: a wave of the widest GPU */
 
+/* The kernel checks that what a kind of job does not use is zero, all of the union included. */
+static void submit_init(struct drm_virtio_gpgpu_submit *submit, uint32_t type)
+{
+	memset(submit, 0, sizeof(*submit));
+	submit->type = type;
+}
+
 static int submit_job(struct gpgpu_device *dev, const char *what, const struct gpgpu_submit *how,
 		      struct drm_virtio_gpgpu_submit *submit, struct gpgpu_job **out)
 {
@@ -103,7 +110,7 @@ int gpgpu_dispatch(struct gpgpu_program *prog, const uint32_t grid[3], const uin
 		   struct gpgpu_job **job)
 {
 	struct drm_virtio_gpgpu_arg raw[GPGPU_MAX_ARGS];
-	struct drm_virtio_gpgpu_submit submit = { .type = DRM_VIRTIO_GPGPU_JOB_DISPATCH };
+	struct drm_virtio_gpgpu_submit submit;
 	int r = check_program(prog, GPGPU_PROGRAM_KERNEL);
 
 	*job = NULL;
@@ -117,6 +124,7 @@ int gpgpu_dispatch(struct gpgpu_program *prog, const uint32_t grid[3], const uin
 	r = convert_args(prog, args, raw);
 	if (r)
 		return r;
+	submit_init(&submit, DRM_VIRTIO_GPGPU_JOB_DISPATCH);
 	submit.dispatch.prog = prog->handle;
 	submit.dispatch.num_args = num_args;
 	submit.dispatch.args = (uintptr_t)raw;
@@ -132,13 +140,17 @@ int gpgpu_packets(struct gpgpu_program *prog, struct gpgpu_buffer *buf, uint64_t
 		  const struct gpgpu_packet *packets, uint32_t num_packets, uint32_t flags,
 		  const struct gpgpu_submit *how, struct gpgpu_job **job)
 {
-	struct drm_virtio_gpgpu_submit submit = { .type = DRM_VIRTIO_GPGPU_JOB_PACKETS, .flags = flags };
+	struct drm_virtio_gpgpu_submit submit;
 	int r = check_program(prog, GPGPU_PROGRAM_XDP);
 
 	_Static_assert(sizeof(*packets) == sizeof(struct drm_virtio_gpgpu_packet_desc), "layout");
 	*job = NULL;
 	if (r)
 		return r;
+	if (buf->dev != prog->dev)
+		return gpgpu_fail(-EINVAL, "the packets' buffer is another device's");
+	submit_init(&submit, DRM_VIRTIO_GPGPU_JOB_PACKETS);
+	submit.flags = flags;
 	submit.packets.prog = prog->handle;
 	submit.packets.buffer = buf->handle;
 	submit.packets.offset = offset;
@@ -151,11 +163,12 @@ int gpgpu_packets(struct gpgpu_program *prog, struct gpgpu_buffer *buf, uint64_t
 int gpgpu_copy(struct gpgpu_buffer *dst, uint64_t dst_offset, struct gpgpu_buffer *src, uint64_t src_offset,
 	       uint64_t size, const struct gpgpu_submit *how, struct gpgpu_job **job)
 {
-	struct drm_virtio_gpgpu_submit submit = { .type = DRM_VIRTIO_GPGPU_JOB_COPY };
+	struct drm_virtio_gpgpu_submit submit;
 
 	*job = NULL;
 	if (dst->dev != src->dev)
 		return gpgpu_fail(-EINVAL, "a copy between two devices");
+	submit_init(&submit, DRM_VIRTIO_GPGPU_JOB_COPY);
 	submit.copy.dst = dst->handle;
 	submit.copy.src = src->handle;
 	submit.copy.dst_offset = dst_offset;
@@ -167,8 +180,9 @@ int gpgpu_copy(struct gpgpu_buffer *dst, uint64_t dst_offset, struct gpgpu_buffe
 int gpgpu_fill(struct gpgpu_buffer *dst, uint64_t offset, uint64_t size, uint32_t pattern,
 	       const struct gpgpu_submit *how, struct gpgpu_job **job)
 {
-	struct drm_virtio_gpgpu_submit submit = { .type = DRM_VIRTIO_GPGPU_JOB_FILL };
+	struct drm_virtio_gpgpu_submit submit;
 
+	submit_init(&submit, DRM_VIRTIO_GPGPU_JOB_FILL);
 	submit.copy.dst = dst->handle;
 	submit.copy.dst_offset = offset;
 	submit.copy.size = size;
@@ -178,8 +192,9 @@ int gpgpu_fill(struct gpgpu_buffer *dst, uint64_t offset, uint64_t size, uint32_
 
 int gpgpu_nop(struct gpgpu_device *dev, const struct gpgpu_submit *how, struct gpgpu_job **job)
 {
-	struct drm_virtio_gpgpu_submit submit = { .type = DRM_VIRTIO_GPGPU_JOB_NOP };
+	struct drm_virtio_gpgpu_submit submit;
 
+	submit_init(&submit, DRM_VIRTIO_GPGPU_JOB_NOP);
 	return submit_job(dev, "the empty job", how, &submit, job);
 }
 
@@ -195,35 +210,6 @@ static void convert_result(const struct drm_virtio_gpgpu_job_wait *wait, struct 
 		.bytes = wait->bytes,
 	};
 	memcpy(result->verdicts, wait->verdicts, sizeof(result->verdicts));
-}
-
-/* The kernel may have answered a finished job with its result or with 0: the status decides. */
-static int status_errno(uint32_t status)
-{
-	switch (status) {
-	case VIRTIO_GPGPU_S_OK:
-		return 0;
-	case VIRTIO_GPGPU_S_FAULT:
-		return -EFAULT;
-	case VIRTIO_GPGPU_S_CANCELLED:
-		return -ECANCELED;
-	case VIRTIO_GPGPU_S_DEVICE_LOST:
-		return -ENODEV;
-	case VIRTIO_GPGPU_S_TIMEOUT:
-		return -ETIMEDOUT;
-	case VIRTIO_GPGPU_S_NO_MEMORY:
-		return -ENOMEM;
-	case VIRTIO_GPGPU_S_NOT_FOUND:
-		return -ENOENT;
-	case VIRTIO_GPGPU_S_PERMISSION:
-		return -EPERM;
-	case VIRTIO_GPGPU_S_UNSUPPORTED:
-		return -EOPNOTSUPP;
-	case VIRTIO_GPGPU_S_BUSY:
-		return -EBUSY;
-	default:
-		return -EINVAL;
-	}
 }
 
 static int job_fail(const struct gpgpu_job *job, int r, const struct drm_virtio_gpgpu_job_wait *wait)
@@ -254,8 +240,6 @@ int gpgpu_job_wait(struct gpgpu_job *job, int64_t timeout_ns, struct gpgpu_job_r
 		return gpgpu_fail(r, "%s has not ended yet", job->what);
 	if (result)
 		convert_result(&wait, result);
-	if (!r)
-		r = status_errno(wait.result.status);
 	return r ? job_fail(job, r, &wait) : 0;
 }
 
