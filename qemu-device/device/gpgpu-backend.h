@@ -28,8 +28,11 @@ OBJECT_DECLARE_TYPE(GpgpuBackend, GpgpuBackendClass, GPGPU_BACKEND)
 
 #define TYPE_GPGPU_BACKEND_CPU "gpgpu-backend-cpu"
 
-/* How long the worker may take to acknowledge; then it counts as dead. */
-#define GPGPU_ACK_TIMEOUT_MS        500
+/*
+ * How long the worker may take to acknowledge; then it counts as dead. A slice
+ * is enough for a healthy one on an idle host; a busy host wants patience.
+ */
+#define GPGPU_ACK_TIMEOUT_MS        2000
 /* The same for starting up: it loads the compiler. */
 #define GPGPU_CONNECT_TIMEOUT_MS    10000
 

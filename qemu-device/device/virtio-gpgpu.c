@@ -22,7 +22,6 @@
 #include "hw/qdev-properties.h"
 #include "hw/virtio/virtio-bus.h"
 #include "migration/blocker.h"
-#include "migration/vmstate.h"
 #include "qapi/error.h"
 #include "qapi/qapi-events-gpgpu.h"
 #include "qemu/cutils.h"
@@ -278,6 +277,27 @@ static uint64_t virtio_gpgpu_get_features(VirtIODevice *vdev, uint64_t features,
                          1ULL << VIRTIO_GPGPU_F_NET)
 
 /*
+ * The worker has answered everything, but where the ring was full some of it
+ * may still be on its way. A response may not come later than this.
+ */
+static void gpgpu_take_all_responses(VirtIOGpgpu *s)
+{
+    int64_t deadline = g_get_monotonic_time() + GPGPU_ACK_TIMEOUT_MS * 1000LL;
+
+    while (s->num_free < s->num_slots && s->online) {
+        if (virtio_gpgpu_run_responses(s)) {
+            continue;
+        }
+        if (g_get_monotonic_time() >= deadline) {
+            gpgpu_backend_lost(s->session.backend,
+                               "worker did not answer every request");
+            return;
+        }
+        g_usleep(100);
+    }
+}
+
+/*
  * Destroy what the driver made and forget what it asked for. The transport has
  * stopped ioeventfd, so the queues are ours.
  */
@@ -289,9 +309,7 @@ static void gpgpu_reset_session(VirtIOGpgpu *s, uint64_t features)
     virtio_gpgpu_detach_requests(s, NULL);
     s->draining = true;
     gpgpu_session_reset(&s->session, features);
-    /* all answered, all dropped */
-    while (virtio_gpgpu_run_responses(s)) {
-    }
+    gpgpu_take_all_responses(s);
     s->draining = false;
     s->lost = false;
     s->used = false;
@@ -598,18 +616,12 @@ static const Property virtio_gpgpu_properties[] = {
                       VIRTIO_GPGPU_F_DEVICE_MEM, true),
 };
 
-static const VMStateDescription vmstate_virtio_gpgpu = {
-    .name = "virtio-gpgpu",
-    .unmigratable = 1,
-};
-
 static void virtio_gpgpu_class_init(ObjectClass *klass, void *data)
 {
     DeviceClass *dc = DEVICE_CLASS(klass);
     VirtioDeviceClass *vdc = VIRTIO_DEVICE_CLASS(klass);
 
     device_class_set_props(dc, virtio_gpgpu_properties);
-    dc->vmsd = &vmstate_virtio_gpgpu;
     set_bit(DEVICE_CATEGORY_MISC, dc->categories);
     vdc->realize = virtio_gpgpu_realize;
     vdc->unrealize = virtio_gpgpu_unrealize;

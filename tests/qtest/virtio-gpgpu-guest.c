@@ -16,6 +16,7 @@
 #include "qobject/qdict.h"
 #include "qobject/qlist.h"
 #include "standard-headers/linux/virtio_config.h"
+#include "standard-headers/linux/virtio_pci.h"
 #include "standard-headers/linux/virtio_ring.h"
 #include "virtio-gpgpu-guest.h"
 
@@ -155,6 +156,20 @@ void device_start(Device *dev)
 void device_reset(Device *dev)
 {
     qvirtio_reset(dev->vdev);
+}
+
+void device_reset_queue(Device *dev, int queue)
+{
+    uint64_t reset = dev->pci->common_cfg_offset + VIRTIO_PCI_COMMON_Q_RESET;
+
+    dev->vdev->bus->queue_select(dev->vdev, queue);
+    qpci_io_writew(dev->pci->pdev, dev->pci->bar, reset, 1);
+    g_assert_cmpint(qpci_io_readw(dev->pci->pdev, dev->pci->bar, reset), ==, 0);
+}
+
+void device_restart_queue(Device *dev, int queue)
+{
+    queue_start(dev, queue);
 }
 
 void device_free(Device *dev)

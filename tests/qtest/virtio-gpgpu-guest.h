@@ -68,6 +68,9 @@ Device *device_new(Guest *guest, int slot);
 /* Negotiate features and start the queues; again after a reset. */
 void device_start(Device *dev);
 void device_reset(Device *dev);
+/* Reset one queue; set it up again. */
+void device_reset_queue(Device *dev, int queue);
+void device_restart_queue(Device *dev, int queue);
 void device_free(Device *dev);
 
 /* Put a request on a queue. Returns: its slot. */
