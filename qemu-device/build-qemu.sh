@@ -183,6 +183,9 @@ if [ ! -f build.ninja ] || [ "$(cat "$out/.configured" 2>/dev/null)" != "$*" ]; 
 	../src/configure "$@"
 	echo "$*" >"$out/.configured"
 fi
+# QEMU looks for the worker beside itself.
+ln -sfn "$(dirname "$out")/host-backend/worker/gpgpu-worker" gpgpu-worker
+
 targets=qemu-system-x86_64
 ninja -t targets all | grep -q '^tests/qtest/virtio-gpgpu-test:' &&
 	targets="$targets tests/qtest/virtio-gpgpu-test"

@@ -40,20 +40,20 @@ p_user() {
 }
 
 p_sha256() {
-	as_user "$here/tests/demo-compute" sha256
+	as_user "$here/gpgpu-demo" --objects "$here" sha256
 }
 
 p_matmul() {
-	as_user "$here/tests/demo-compute" matmul
+	as_user "$here/gpgpu-demo" --objects "$here" matmul
 }
 
 p_mandelbrot() {
-	as_user "$here/tests/demo-compute" mandelbrot /tmp/mandelbrot.png || return
+	as_user "$here/gpgpu-demo" --objects "$here" mandelbrot /tmp/mandelbrot.png || return
 	mv /tmp/mandelbrot.png /out/
 }
 
 p_histogram() {
-	as_user "$here/tests/demo-compute" histogram
+	as_user "$here/gpgpu-demo" --objects "$here" histogram
 }
 
 p_traffic() {
@@ -61,11 +61,11 @@ p_traffic() {
 }
 
 p_firewall() {
-	"$here/tests/demo-packets" firewall /out/traffic.pcap
+	"$here/packets.sh" firewall /out/traffic.pcap /out
 }
 
 p_balancer() {
-	"$here/tests/demo-packets" balancer /out/traffic.pcap
+	"$here/packets.sh" balancer /out/traffic.pcap /out
 }
 
 for p in bind info user sha256 matmul mandelbrot histogram traffic firewall balancer; do

@@ -22,7 +22,7 @@ const char *node_path = "/dev/accel/accel0";
 static int num_tests, num_failed;
 
 #define INSN(c, d, s, o, i) \
-	((struct bpf_insn){ .code = (c), .dst_reg = (d), .src_reg = (s), .off = (o), .imm = (i) })
+	{ .code = (c), .dst_reg = (d), .src_reg = (s), .off = (o), .imm = (i) }
 
 /* int store(struct { __u32 *out; __u64 add; } *arg) { out[id] = id + add; return 0; } */
 const struct bpf_insn store_prog[11] = {

@@ -250,7 +250,7 @@ static void test_waiting(int fd)
 	struct drm_virtio_gpgpu_submit s = { .type = DRM_VIRTIO_GPGPU_JOB_NOP };
 	struct drm_virtio_gpgpu_job_wait w = { .timeout_ns = -1, .pad = 1 };
 	struct drm_virtio_gpgpu_handle h = { .pad = 1 };
-	uint32_t job, other, next, prog;
+	uint32_t job, other, next, prog, good;
 	double start;
 
 	is(submit_nop(fd, 0, 0, 0, &job), 0, "job: submitted");
@@ -305,6 +305,14 @@ static void test_waiting(int fd)
 	ok(now() - start < 5, "job: within %.0f ms", (now() - start) * 1e3);
 	is(last_result.status, VIRTIO_GPGPU_S_CANCELLED, "job: status of it");
 	is(job_end(fd, next), 0, "job: the next one goes on");
+	good = 0;
+	for (int i = 0; i < 50; i++) {
+		/* At once, so that it may overtake the job on its way to the device. */
+		submit_busy(fd, prog, i % 3, 0, &job);
+		by_handle(fd, DRM_IOCTL_VIRTIO_GPGPU_JOB_CANCEL, job);
+		good += job_end(fd, job) == -ECANCELED;
+	}
+	is(good, 50, "job: 50 cancelled as soon as they were submitted");
 	by_handle(fd, DRM_IOCTL_VIRTIO_GPGPU_PROG_DESTROY, prog);
 }
 
