@@ -56,6 +56,7 @@ int vgpgpu_ctx_open(struct drm_device *drm, struct drm_file *file)
 	for (i = 0; i < VGPGPU_NUM_TIMELINES; i++)
 		INIT_LIST_HEAD(&ctx->timelines[i].jobs);
 	INIT_WORK(&ctx->pump_work, vgpgpu_timeline_pump_work);
+	INIT_LIST_HEAD(&ctx->cancel_node);
 	ctx->fence_context = dma_fence_context_alloc(VGPGPU_NUM_TIMELINES);
 	file->driver_priv = ctx;
 	return 0;

@@ -18,6 +18,7 @@
 struct vgpgpu_timeline {
 	struct list_head jobs;		/* in order of their sequence numbers, until they have ended */
 	u64 seq;			/* of the last one */
+	u64 cancel_seq;			/* jobs up to this one are to end early */
 };
 
 struct vgpgpu_ctx {
@@ -38,6 +39,7 @@ struct vgpgpu_ctx {
 	bool closing;			/* the file is closed: jobs that wait are cancelled */
 	struct work_struct pump_work;	/* holds a reference while pending */
 	u64 fence_context;		/* of timeline 0, the others follow */
+	struct list_head cancel_node;	/* on the device's cancel_list, with a reference */
 
 	unsigned int num_slots;		/* under slot_lock */
 	atomic64_t job_bytes;		/* kernel memory that job handles hold */

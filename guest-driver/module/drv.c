@@ -267,6 +267,9 @@ static int dev_init(struct vgpgpu_device *gdev)
 	INIT_WORK(&gdev->config_work, vgpgpu_config_work);
 	INIT_WORK(&gdev->reset_work, reset_work);
 	INIT_DELAYED_WORK(&gdev->watchdog, vgpgpu_watchdog_work);
+	spin_lock_init(&gdev->cancel_lock);
+	INIT_LIST_HEAD(&gdev->cancel_list);
+	INIT_DELAYED_WORK(&gdev->cancel_work, vgpgpu_timeline_cancel_work);
 	return drmm_add_action_or_reset(&gdev->drm, dev_release, NULL);
 }
 
@@ -282,6 +285,7 @@ static void dev_shut_down(struct vgpgpu_device *gdev)
 	cancel_delayed_work_sync(&gdev->watchdog);
 	cancel_work_sync(&gdev->config_work);
 	cancel_work_sync(&gdev->reset_work);
+	vgpgpu_timeline_cancel_stop(gdev);
 	cancel_delayed_work_sync(&gdev->retry_work);
 	vgpgpu_obj_retry_work(&gdev->retry_work.work);
 }

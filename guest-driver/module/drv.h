@@ -82,6 +82,12 @@ struct vgpgpu_device {
 	unsigned int max_slots;
 	wait_queue_head_t slot_wait;
 
+	spinlock_t cancel_lock;		/* protects the three below */
+	struct list_head cancel_list;	/* contexts whose cancelled jobs have not ended */
+	unsigned int cancel_delay_ms;
+	bool cancel_stopped;
+	struct delayed_work cancel_work;
+
 	struct vgpgpu_events *events;
 	struct work_struct config_work;
 	struct work_struct reset_work;

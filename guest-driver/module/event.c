@@ -165,10 +165,8 @@ void vgpgpu_watchdog_work(struct work_struct *work)
 	busy = vgpgpu_queues_check(gdev, &victim, &hung);
 	if (victim)
 		vgpgpu_job_execute(victim);
-	if (hung) {
-		dev_err_ratelimited(gdev->drm.dev, "device does not answer\n");
+	if (hung)
 		queue_work(vgpgpu_wq, &gdev->reset_work);
-	}
 	if (busy)
 		queue_delayed_work(vgpgpu_wq, &gdev->watchdog, HZ);
 }

@@ -85,6 +85,8 @@ int vgpgpu_timeline_cancel(struct vgpgpu_job *job, struct drm_virtio_gpgpu_resul
 void vgpgpu_timeline_close(struct vgpgpu_ctx *ctx);
 bool vgpgpu_timeline_orders(struct vgpgpu_ctx *ctx, u32 timeline, struct dma_fence *fence);
 void vgpgpu_timeline_pump_work(struct work_struct *work);
+void vgpgpu_timeline_cancel_work(struct work_struct *work);
+void vgpgpu_timeline_cancel_stop(struct vgpgpu_device *gdev);
 
 /* Both with the queue's lock held. */
 bool vgpgpu_job_overdue(struct vgpgpu_job *job);

@@ -335,6 +335,129 @@ static struct vgpgpu_cmd *cancel_cmd(struct vgpgpu_ctx *ctx, u32 timeline, u64 s
 	return cmd;
 }
 
+/*
+ * The control queue is not ordered with the job queues: JOB_CANCEL may reach the device before the job does,
+ * and then finds nothing. So it is repeated until the job has ended.
+ */
+#define CANCEL_DELAY_MS		10	/* before the first repetition, then doubled */
+#define CANCEL_DELAY_MAX_MS	640
+
+/* Marks jobs as to be cancelled. Return: whether the device has any of them. */
+static bool mark_cancelled(struct vgpgpu_ctx *ctx, struct vgpgpu_timeline *tl, u64 seq)
+{
+	struct vgpgpu_job *job;
+	bool sent = false;
+
+	lockdep_assert_held(&ctx->tl_lock);
+	tl->cancel_seq = max(tl->cancel_seq, seq);
+	list_for_each_entry(job, &tl->jobs, node) {
+		if (job->seq > tl->cancel_seq)
+			break;
+		if (job->state == VGPGPU_JOB_HELD)
+			job->cancelled = true;
+		sent |= job->state == VGPGPU_JOB_SENT;
+	}
+	return sent;
+}
+
+/* Have the device's cancelled jobs looked at again later. */
+static void cancel_again(struct vgpgpu_ctx *ctx)
+{
+	struct vgpgpu_device *gdev = ctx->obj.gdev;
+
+	spin_lock_irq(&gdev->cancel_lock);
+	if (!gdev->cancel_stopped) {
+		gdev->cancel_delay_ms = CANCEL_DELAY_MS;
+		if (list_empty(&ctx->cancel_node)) {
+			vgpgpu_obj_get(&ctx->obj);
+			list_add_tail(&ctx->cancel_node, &gdev->cancel_list);
+		}
+		mod_delayed_work(vgpgpu_wq, &gdev->cancel_work,
+				 msecs_to_jiffies(gdev->cancel_delay_ms));
+	}
+	spin_unlock_irq(&gdev->cancel_lock);
+}
+
+/* Sends what has to be sent to a context. Return: whether anything has not ended */
+static bool cancel_sent(struct vgpgpu_ctx *ctx)
+{
+	struct vgpgpu_cmd *cmd;
+	bool left = false;
+	unsigned int i;
+	bool sent;
+	u64 seq;
+
+	for (i = 0; i < VGPGPU_NUM_TIMELINES; i++) {
+		spin_lock_irq(&ctx->tl_lock);
+		seq = ctx->timelines[i].cancel_seq;
+		sent = mark_cancelled(ctx, &ctx->timelines[i], 0);
+		spin_unlock_irq(&ctx->tl_lock);
+		if (!sent)
+			continue;
+		left = true;
+		cmd = vgpgpu_ctx_alive(ctx) ? cancel_cmd(ctx, i, seq) : ERR_PTR(-ENODEV);
+		if (!IS_ERR(cmd))
+			vgpgpu_cmd_post(cmd);
+	}
+	return left;
+}
+
+/* Looks at every context that has cancelled jobs on the device, and forgets those where none are left. */
+void vgpgpu_timeline_cancel_work(struct work_struct *work)
+{
+	struct vgpgpu_device *gdev =
+		container_of(to_delayed_work(work), struct vgpgpu_device, cancel_work);
+	struct vgpgpu_ctx *ctx, *next;
+	LIST_HEAD(again);
+	LIST_HEAD(list);
+
+	spin_lock_irq(&gdev->cancel_lock);
+	list_splice_init(&gdev->cancel_list, &list);
+	list_for_each_entry_safe(ctx, next, &list, cancel_node) {
+		list_del_init(&ctx->cancel_node);
+		spin_unlock_irq(&gdev->cancel_lock);
+		if (cancel_sent(ctx)) {
+			spin_lock_irq(&gdev->cancel_lock);
+			/* Somebody may have put it back meanwhile, with a reference. */
+			if (list_empty(&ctx->cancel_node)) {
+				vgpgpu_obj_get(&ctx->obj);
+				list_add_tail(&ctx->cancel_node, &again);
+			}
+			spin_unlock_irq(&gdev->cancel_lock);
+		}
+		vgpgpu_obj_put(&ctx->obj);
+		spin_lock_irq(&gdev->cancel_lock);
+	}
+	list_splice_tail(&again, &gdev->cancel_list);
+	if (!list_empty(&gdev->cancel_list) && !gdev->cancel_stopped) {
+		gdev->cancel_delay_ms = clamp(2 * gdev->cancel_delay_ms, CANCEL_DELAY_MS,
+					      CANCEL_DELAY_MAX_MS);
+		queue_delayed_work(vgpgpu_wq, &gdev->cancel_work,
+				   msecs_to_jiffies(gdev->cancel_delay_ms));
+	}
+	spin_unlock_irq(&gdev->cancel_lock);
+}
+
+/* The device has gone, and every job with it. */
+void vgpgpu_timeline_cancel_stop(struct vgpgpu_device *gdev)
+{
+	struct vgpgpu_ctx *ctx, *next;
+	LIST_HEAD(list);
+
+	spin_lock_irq(&gdev->cancel_lock);
+	gdev->cancel_stopped = true;
+	spin_unlock_irq(&gdev->cancel_lock);
+	cancel_delayed_work_sync(&gdev->cancel_work);
+
+	spin_lock_irq(&gdev->cancel_lock);
+	list_splice_init(&gdev->cancel_list, &list);
+	spin_unlock_irq(&gdev->cancel_lock);
+	list_for_each_entry_safe(ctx, next, &list, cancel_node) {
+		list_del_init(&ctx->cancel_node);
+		vgpgpu_obj_put(&ctx->obj);
+	}
+}
+
 /**
  * vgpgpu_timeline_cancel() - cancel a job, and those before it on its timeline
  * @job:	the last one to cancel
@@ -347,19 +470,12 @@ int vgpgpu_timeline_cancel(struct vgpgpu_job *job, struct drm_virtio_gpgpu_resul
 	struct vgpgpu_ctx *ctx = job->ctx;
 	struct vgpgpu_timeline *tl = &ctx->timelines[job->timeline];
 	struct vgpgpu_cmd *cmd;
-	struct vgpgpu_job *j;
-	bool sent = false;
 	LIST_HEAD(failed);
+	bool sent;
 	int ret;
 
 	spin_lock_irq(&ctx->tl_lock);
-	list_for_each_entry(j, &tl->jobs, node) {
-		if (j->seq > job->seq)
-			break;
-		if (j->state == VGPGPU_JOB_HELD)
-			j->cancelled = true;
-		sent |= j->state == VGPGPU_JOB_SENT;
-	}
+	sent = mark_cancelled(ctx, tl, job->seq);
 	pump(ctx, tl, &failed);
 	spin_unlock_irq(&ctx->tl_lock);
 	fail_jobs(&failed);
@@ -371,41 +487,32 @@ int vgpgpu_timeline_cancel(struct vgpgpu_job *job, struct drm_virtio_gpgpu_resul
 		return PTR_ERR(cmd);
 	ret = vgpgpu_cmd_run(cmd, result);
 	vgpgpu_cmd_put(cmd);
-	if (ret == -ENOENT) {	/* ended meanwhile */
+	if (ret == -ENOENT) {	/* ended meanwhile, or not there yet */
 		memset(result, 0, sizeof(*result));
 		ret = 0;
 	}
+	if (!ret)
+		cancel_again(ctx);
 	return ret;
 }
 
 /* The file is closed: whatever has not ended is to end, and nobody waits for it. */
 void vgpgpu_timeline_close(struct vgpgpu_ctx *ctx)
 {
-	struct vgpgpu_cmd *cmd;
+	bool sent = false;
 	LIST_HEAD(failed);
 	unsigned int i;
-	bool under_way;
-	u64 seq;
 
 	spin_lock_irq(&ctx->tl_lock);
 	ctx->closing = true;
-	for (i = 0; i < VGPGPU_NUM_TIMELINES; i++)
+	for (i = 0; i < VGPGPU_NUM_TIMELINES; i++) {
+		sent |= mark_cancelled(ctx, &ctx->timelines[i], ctx->timelines[i].seq);
 		pump(ctx, &ctx->timelines[i], &failed);
+	}
 	spin_unlock_irq(&ctx->tl_lock);
 	fail_jobs(&failed);
-
-	for (i = 0; i < VGPGPU_NUM_TIMELINES; i++) {
-		spin_lock_irq(&ctx->tl_lock);
-		under_way = !list_empty(&ctx->timelines[i].jobs);
-		seq = ctx->timelines[i].seq;
-		spin_unlock_irq(&ctx->tl_lock);
-		if (!under_way || !vgpgpu_ctx_alive(ctx))
-			continue;
-		/* Without memory for it the jobs run to their end, which is as well. */
-		cmd = cancel_cmd(ctx, i, seq);
-		if (!IS_ERR(cmd))
-			vgpgpu_cmd_post(cmd);
-	}
+	if (sent && cancel_sent(ctx))
+		cancel_again(ctx);
 }
 
 /* ----------------------------------------------------------------------------------------- watchdog */

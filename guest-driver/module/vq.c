@@ -360,6 +360,7 @@ void vgpgpu_queues_drop(struct vgpgpu_device *gdev)
  */
 bool vgpgpu_queues_check(struct vgpgpu_device *gdev, struct vgpgpu_job **victim, bool *hung)
 {
+	const struct virtio_gpgpu_req_hdr *hdr;
 	struct vgpgpu_req *req;
 	bool busy = false;
 	unsigned int i;
@@ -375,10 +376,16 @@ bool vgpgpu_queues_check(struct vgpgpu_device *gdev, struct vgpgpu_job **victim,
 
 			if (!deadline || time_before(jiffies, deadline))
 				continue;
-			if (!req->job || vgpgpu_job_overdue(req->job))
-				*hung = true;
-			else if (!*victim)
-				*victim = vgpgpu_job_condemn(req->job);
+			if (req->job && !vgpgpu_job_overdue(req->job)) {
+				if (!*victim)
+					*victim = vgpgpu_job_condemn(req->job);
+				continue;
+			}
+			hdr = req->out;
+			dev_err_ratelimited(gdev->drm.dev,
+					    "no answer to command %#x of context %u\n",
+					    le32_to_cpu(hdr->type), le32_to_cpu(hdr->ctx_id));
+			*hung = true;
 		}
 		queue_fill(q);
 		busy |= !list_empty(&q->inflight) || !list_empty(&q->waiting);
