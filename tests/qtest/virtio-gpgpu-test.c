@@ -20,6 +20,7 @@
 #include "hw/pci/pci_regs.h"
 #include "standard-headers/linux/virtio_config.h"
 #include "virtio-gpgpu-guest.h"
+#include "virtio-gpgpu-mock.h"
 
 #define SLOT        4
 #define DEVICE      "-device virtio-gpgpu-pci,id=gpgpu0,gpgpu=gpu0,addr=04.0"
@@ -860,7 +861,7 @@ static void test_sandbox(void)
  */
 static void test_passed_fd(void)
 {
-    Guest *guest = guest_start_raw("q35", "%s", "");
+    Guest *guest = guest_start_raw("pc", "%s", "");
     const char *program = g_getenv("GPGPU_WORKER");
     struct virtio_gpgpu_req_caps caps = req_caps(1);
     char *argv[] = { (char *)program, (char *)"--fd=3", NULL };
@@ -913,6 +914,99 @@ static void test_passed_fd(void)
     device_reset(dev);
     device_start(dev);
     stop_one(dev);
+}
+
+/* A worker that breaks the rules --------------------------------------------*/
+
+static void check_wrong(const char *args, const char *words);
+
+/* The worker is given up, the request answered, and the next worker serves. */
+static void check_mock_fault(const char *path, MockFault fault,
+                             const char *more)
+{
+    Mock *mock = mock_start(path, fault);
+    Guest *guest = guest_start_raw("q35", "-object iothread,id=io0 -object "
+                                   "gpgpu-backend-cpu,id=gpu0,path=%s "
+                                   SMALL "%s", path, more);
+    Device *dev = start_one(guest);
+    struct virtio_gpgpu_req_hdr hdr = req_hdr(VIRTIO_GPGPU_CMD_GET_STATS,
+                                              sizeof(hdr), 5);
+    Response response;
+
+    device_post_events(dev, 4);
+    device_call(dev, CONTROL, &hdr, sizeof(hdr), SLOT_BYTES, &response);
+    if (fault == MOCK_PADDING) {
+        check_status(&response, VIRTIO_GPGPU_S_OK, 0);
+        g_assert_cmpint(device_generation(dev), ==, 1);
+    } else {
+        /* of two answers the first may have been good */
+        if (fault != MOCK_TAG_TWICE || response.status) {
+            check_status(&response, VIRTIO_GPGPU_S_DEVICE_LOST,
+                         VIRTIO_GPGPU_R_WORKER_DIED);
+        }
+        device_wait_event(dev, VIRTIO_GPGPU_EV_DEVICE_LOST);
+        device_wait_event(dev, VIRTIO_GPGPU_EV_DEVICE_READY);
+        g_assert_cmpint(device_generation(dev), ==, 2);
+        device_call(dev, CONTROL, &hdr, sizeof(hdr), SLOT_BYTES, &response);
+        check_status(&response, VIRTIO_GPGPU_S_OK, 0);
+    }
+    g_assert_cmpint(response.cookie, ==, 5);
+    stop_one(dev);
+    mock_stop(mock);
+}
+
+static void check_mock_faults(const char *more)
+{
+    g_autofree char *dir = g_dir_make_tmp("gpgpu-XXXXXX", NULL);
+    g_autofree char *path = g_build_filename(dir, "worker", NULL);
+    MockFault fault;
+
+    for (fault = MOCK_UNKNOWN_MESSAGE; fault < MOCK__MAX; fault++) {
+        g_test_message("fault %d", fault);
+        check_mock_fault(path, fault, more);
+    }
+    unlink(path);
+    rmdir(dir);
+}
+
+static void test_wrong_worker(void)
+{
+    check_mock_faults("");
+}
+
+static void test_wrong_worker_iothread(void)
+{
+    check_mock_faults(",iothread=io0");
+}
+
+static void test_wrong_greeting(void)
+{
+    static const struct {
+        MockFault fault;
+        const char *words;
+    } cases[] = {
+        { MOCK_WRONG_MAGIC, "another version" },
+        { MOCK_WRONG_VERSION, "another version" },
+        { MOCK_SHORT_WELCOME, "short WELCOME" },
+        { MOCK_WRONG_SIZE, "wrong size" },
+        { MOCK_NO_WELCOME, "did not answer HELLO" },
+        { MOCK_REFUSE_OPEN, "it does not feel like it" },
+        { MOCK_CLOSE_AT_OPEN, "connection closed" },
+    };
+    g_autofree char *dir = g_dir_make_tmp("gpgpu-XXXXXX", NULL);
+    g_autofree char *path = g_build_filename(dir, "worker", NULL);
+    g_autofree char *args = g_strdup_printf(
+        "-object gpgpu-backend-cpu,id=gpu0,path=%s " SMALL, path);
+    size_t i;
+
+    for (i = 0; i < ARRAY_SIZE(cases); i++) {
+        Mock *mock = mock_start(path, cases[i].fault);
+
+        check_wrong(args, cases[i].words);
+        mock_stop(mock);
+    }
+    unlink(path);
+    rmdir(dir);
 }
 
 /* What people do ------------------------------------------------------------*/
@@ -1115,6 +1209,9 @@ int main(int argc, char **argv)
         { "worker-killed-while-stopped", test_worker_killed_while_stopped },
         { "worker-hung", test_worker_hung },
         { "sandbox", test_sandbox },
+        { "wrong-greeting", test_wrong_greeting },
+        { "wrong-worker", test_wrong_worker },
+        { "wrong-worker-iothread", test_wrong_worker_iothread },
         { "quota", test_quota },
         { "migration", test_migration },
         { "info", test_info },
