@@ -494,13 +494,31 @@ static int job_report(struct vgpgpu_job *job, struct drm_virtio_gpgpu_job_wait *
 	return ret ?: vgpgpu_errno(args->result.status, args->result.reason);
 }
 
+/* Waits by the clock: jiffies can run ahead of it. */
+static int job_wait_until(struct vgpgpu_job *job, ktime_t deadline)
+{
+	long left;
+	s64 ns;
+
+	while (!completion_done(&job->done)) {
+		ns = ktime_to_ns(ktime_sub(deadline, ktime_get()));
+		if (ns <= 0)
+			return -ETIME;
+		left = min_t(u64, nsecs_to_jiffies64(ns) + 1, MAX_SCHEDULE_TIMEOUT);
+		left = wait_for_completion_interruptible_timeout(&job->done, left);
+		if (left < 0)
+			return left;
+	}
+	return 0;
+}
+
 int vgpgpu_job_wait_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 {
 	struct drm_virtio_gpgpu_job_wait *args = data;
 	struct vgpgpu_ctx *ctx = file->driver_priv;
 	s64 timeout_ns = args->timeout_ns;
-	long timeout, left;
 	struct vgpgpu_job *job;
+	ktime_t deadline;
 	int ret;
 
 	if (args->pad || (args->max_results && !args->results))
@@ -516,32 +534,13 @@ int vgpgpu_job_wait_ioctl(struct drm_device *drm, void *data, struct drm_file *f
 	if (!job)
 		return -ENOENT;
 
-	if (timeout_ns < 0)
-		timeout = MAX_SCHEDULE_TIMEOUT;
-	else
-		timeout = min_t(u64, nsecs_to_jiffies64(timeout_ns) + !!timeout_ns,
-				MAX_SCHEDULE_TIMEOUT - 1);
-	if (completion_done(&job->done)) {
+	deadline = timeout_ns < 0 ? KTIME_MAX : ktime_add_safe(ktime_get(), ns_to_ktime(timeout_ns));
+	ret = job_wait_until(job, deadline);
+	if (!ret)
 		ret = job_report(job, args);
-	} else if (!timeout) {
-		ret = -ETIME;
-	} else {
-		ktime_t start = ktime_get();
-
-		left = wait_for_completion_interruptible_timeout(&job->done, timeout);
-		if (left > 0) {
-			ret = job_report(job, args);
-		} else if (!left) {
-			ret = -ETIME;
-		} else {
-			/* The call may be restarted: what is left of the time goes back with it. */
-			if (timeout_ns > 0)
-				args->timeout_ns = max(timeout_ns -
-						       ktime_to_ns(ktime_sub(ktime_get(), start)),
-						       0LL);
-			ret = -ERESTARTSYS;
-		}
-	}
+	else if (ret == -ERESTARTSYS && timeout_ns > 0)
+		/* The call may be restarted: what is left of the time goes back with it. */
+		args->timeout_ns = max(ktime_to_ns(ktime_sub(deadline, ktime_get())), 0LL);
 	vgpgpu_job_put(job);
 	return ret;
 }

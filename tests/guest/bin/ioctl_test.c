@@ -2,8 +2,10 @@
 /*
  * ioctl_test.c - every ioctl of /dev/accel/accelN, right and wrong, without the library. TAP.
  *
- *	ioctl_test [PART...]	as any user who may open the node; without a part all but the last two
+ *	ioctl_test [PART...]	as any user who may open the node; without a part all but these:
  *	ioctl_test watchdog	has jobs cancelled after a second; as root
+ *	ioctl_test lost		runs the command $LOSE, which takes the worker from the device
+ *	ioctl_test hung		runs the command $LOSE, after which the device does not answer; as root
  *	ioctl_test unbind	takes the driver off the device; as root
  */
 #include <string.h>
@@ -22,6 +24,8 @@ static const struct {
 	{ "processes", test_processes },
 	{ "fuzz", test_fuzz },
 	{ "watchdog", test_watchdog },
+	{ "lost", test_lost },
+	{ "hung", test_hung },
 	{ "unbind", test_unbind },
 };
 
@@ -29,7 +33,7 @@ int main(int argc, char **argv)
 {
 	test_caps();
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
-		bool wanted = argc == 1 && i < ARRAY_SIZE(parts) - 2;
+		bool wanted = argc == 1 && i < ARRAY_SIZE(parts) - 4;
 
 		for (int a = 1; a < argc; a++)
 			wanted |= !strcmp(argv[a], parts[i].name);

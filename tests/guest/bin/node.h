@@ -77,6 +77,8 @@ void test_files(void);
 void test_processes(void);
 void test_fuzz(void);
 void test_watchdog(void);
+void test_lost(void);
+void test_hung(void);
 void test_unbind(void);
 
 #endif

@@ -9,6 +9,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -54,6 +55,91 @@ static sigjmp_buf bus_jump;
 static void on_bus(int sig)
 {
 	siglongjmp(bus_jump, sig);
+}
+
+/* The device as a new file sees it, once it is there again. */
+static int open_again(uint32_t *generation)
+{
+	struct drm_virtio_gpgpu_get_caps g = { 0 };
+	uint32_t job;
+
+	for (int i = 0; i < 300; i++) {
+		int fd = node_open();
+
+		if (fd >= 0 && !call(fd, DRM_IOCTL_VIRTIO_GPGPU_GET_CAPS, &g) &&
+		    !submit_nop(fd, 0, 0, 0, &job) && !job_end(fd, job)) {
+			*generation = g.generation;
+			return fd;
+		}
+		if (fd >= 0)
+			close(fd);
+		usleep(100000);
+	}
+	return -ENODEV;
+}
+
+/* Everything under way ends, nothing old works, everything new does. */
+static void lose_device(const char *what)
+{
+	struct drm_virtio_gpgpu_get_caps g = { 0 };
+	uint32_t prog, job, held, map, sync, key = 0, after = 0;
+	const char *command = getenv("LOSE");
+	uint64_t value = 0;
+	struct buffer bo, more;
+	int fd = node_open(), fd2;
+	double start;
+
+	if (!command)
+		groan("$LOSE is not set");
+	call(fd, DRM_IOCTL_VIRTIO_GPGPU_GET_CAPS, &g);
+	bo_new(fd, 1 << 20, DRM_VIRTIO_GPGPU_BO_SHM, &bo);
+	bo.map[0] = 1;
+	map_new(fd, VIRTIO_GPGPU_MAP_ARRAY, 4, 8, 4, &map);
+	syncobj_new(fd, &sync);
+	new_busy_prog(fd, &prog);
+	submit_busy(fd, prog, 0, sync, &job);
+	submit_nop(fd, 1, sync, sync, &held);
+
+	start = now();
+	if (system(command))
+		groan("%s: failed", command);
+	/* A command is what finds out that nobody answers. */
+	is(map_op(fd, map, DRM_VIRTIO_GPGPU_MAP_UPDATE, &key, &value, 8, 0), -ENODEV, "%s: a command", what);
+	is(job_end(fd, job), -ENODEV, "%s: a job that was running", what);
+	is(job_end(fd, held), -ENODEV, "%s: a job that was waiting", what);
+	is(syncobj_wait(fd, sync, 30), 0, "%s: the fence signals", what);
+	ok(now() - start < 30, "%s: all over within %.1f s", what, now() - start);
+
+	fd2 = open_again(&after);
+	ok(fd2 >= 0, "%s: a new file works", what);
+	is(submit_nop(fd, 0, 0, 0, &job), -ENODEV, "%s: the old file does not: jobs", what);
+	is(bo_new(fd, 4096, DRM_VIRTIO_GPGPU_BO_SHM, &more), -ENODEV, "%s: nor buffers", what);
+	is(map_op(fd, map, DRM_VIRTIO_GPGPU_MAP_LOOKUP, &key, &value, 8, 0), -ENODEV, "%s: nor maps", what);
+	is(submit_busy(fd, prog, 0, 0, &job), -ENODEV, "%s: nor programs", what);
+	is(bo.map[0], 1, "%s: the mapping is as it was", what);
+	ok(!bo_new(fd2, 1 << 20, DRM_VIRTIO_GPGPU_BO_SHM, &more) &&
+	   !submit_fill(fd2, more.handle, 0, more.size, 0x07070707, &job) && !job_end(fd2, job) &&
+	   more.map[0] == 7 && bo.map[0] == 1, "%s: the new file's buffer is another", what);
+	munmap(bo.map, bo.size);
+	close(fd);
+	ok(!submit_nop(fd2, 0, 0, 0, &job) && !job_end(fd2, job), "%s: closing the old file is harmless", what);
+	printf("# generation %u, then %u\n", g.generation, after);
+	close(fd2);
+}
+
+void test_lost(void)
+{
+	for (int i = 0; i < 3; i++)
+		lose_device("lost");
+}
+
+void test_hung(void)
+{
+	const char *param = "/sys/module/virtio_gpgpu/parameters/control_timeout_ms";
+
+	write_file(param, "3000");
+	lose_device("hung");
+	write_file(param, "30000");
 }
 
 struct waiter {
