@@ -70,6 +70,8 @@ static void note_frame(struct gp_kinds *kinds, uint32_t func, struct gp_state *e
 		return;
 	if (to->kind == GP_KIND_STACK && to->known == from->known)
 		return;
+	if (from->known)
+		gp_kinds_expose(entry, from);
 	if (to->kind != GP_KIND_STACK)
 		entry->escaped = true;
 	kinds->funcs[func].frame_in_memory = true;
@@ -82,6 +84,7 @@ static void flow(struct work *work, const struct gp_state *state, uint32_t to)
 	const struct gp_block *block = &kinds->cfg->blocks[to];
 	struct gp_state *entry = &kinds->entry[to];
 	bool changed = !kinds->reached[to], was_escaped;
+	int16_t was_exposed;
 
 	if (!kinds->reached[to]) {
 		*entry = *state;
@@ -93,7 +96,9 @@ static void flow(struct work *work, const struct gp_state *state, uint32_t to)
 		return;
 	}
 	was_escaped = entry->escaped;
+	was_exposed = entry->exposed;
 	entry->escaped |= state->escaped;
+	entry->exposed = MIN(entry->exposed, state->exposed);
 	for (int r = 0; r < 10; r++) {
 		struct gp_val before = entry->reg[r];
 
@@ -105,7 +110,7 @@ static void flow(struct work *work, const struct gp_state *state, uint32_t to)
 	}
 	for (int i = 0; i < GP_SLOTS; i++)
 		changed |= join_val(&entry->slot[i], &state->slot[i]);
-	if (changed || entry->escaped != was_escaped)
+	if (changed || entry->escaped != was_escaped || entry->exposed != was_exposed)
 		enqueue(work, to);
 }
 

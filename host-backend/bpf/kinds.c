@@ -6,6 +6,11 @@
  * context offsets and sizes need them. And whether a pointer to the function's frame `escaped`, that is became
  * a handle, went to memory or to another function: from then on a store through an unknown pointer or a call
  * may change any slot, and the frame must lie in memory rather than be split into registers.
+ *
+ * Any slot of an object whose address was taken, that is: objects extend upwards, so what lies below the lowest
+ * such address (`exposed`) keeps its kind. That is where compilers put the registers that they spill, and
+ * without it a context that is spilled across a call would no longer be one. A program that goes below
+ * its objects gets a wrong value or a fault, as in C.
  */
 #include <stdio.h>
 #include <string.h>
@@ -87,11 +92,22 @@ bool gp_ctx_field(const struct gp_prog *prog, int64_t off, uint32_t size, bool s
 	return size == 8 && !sign;
 }
 
+void gp_kinds_expose(struct gp_state *state, const struct gp_val *val)
+{
+	int64_t off = val->known && val->off < 0 && val->off >= -GP_STACK_FRAME ? val->off : -GP_STACK_FRAME;
+
+	if (val->kind == GP_KIND_STACK && off < state->exposed)
+		state->exposed = (int16_t)off;
+}
+
 /* A pointer to the running function's frame went where it cannot be followed. */
 static void escape(struct gp_kinds *kinds, struct gp_state *state, uint32_t func, const struct gp_val *val)
 {
 	if (val->kind != GP_KIND_STACK)
 		return;
+	/* One of unknown offset was exposed when it became so, or is of another frame. */
+	if (val->known)
+		gp_kinds_expose(state, val);
 	state->escaped = true;
 	kinds->funcs[func].frame_in_memory = true;
 	kinds->frames_in_memory = true;
@@ -107,9 +123,10 @@ static void clobber_slots(struct gp_state *state, int64_t off, int64_t size)
 		state->slot[i] = any;
 }
 
+/* Something unknown was written through a pointer that may point at what is exposed of this frame. */
 static void clobber_frame(struct gp_state *state)
 {
-	for (int i = 0; i < GP_SLOTS; i++)
+	for (int i = (state->exposed + GP_STACK_FRAME) / 8; i < GP_SLOTS; i++)
 		state->slot[i] = any;
 }
 
@@ -123,8 +140,8 @@ static void written(struct gp_state *state, const struct gp_val *ptr, int64_t of
 }
 
 /* The pointer @ptr plus (or minus) what @add is. */
-static struct gp_val move_pointer(struct gp_kinds *kinds, uint32_t func, struct gp_val ptr,
-				  const struct gp_val *add, bool minus)
+static struct gp_val move_pointer(struct gp_kinds *kinds, struct gp_state *state, uint32_t func,
+				  struct gp_val ptr, const struct gp_val *add, bool minus)
 {
 	int64_t range = ptr.kind == GP_KIND_PACKET || ptr.kind == GP_KIND_ARG ? TRUSTED_RANGE : STACK_RANGE;
 	int64_t off;
@@ -139,6 +156,7 @@ static struct gp_val move_pointer(struct gp_kinds *kinds, uint32_t func, struct 
 		}
 	}
 	if (ptr.kind == GP_KIND_STACK && ptr.known) {
+		gp_kinds_expose(state, &ptr);
 		kinds->funcs[func].frame_in_memory = true;
 		kinds->frames_in_memory = true;
 	}
@@ -147,16 +165,17 @@ static struct gp_val move_pointer(struct gp_kinds *kinds, uint32_t func, struct 
 	return ptr;
 }
 
-static struct gp_val add64(struct gp_kinds *kinds, uint32_t func, const struct gp_val *a, const struct gp_val *b)
+static struct gp_val add64(struct gp_kinds *kinds, struct gp_state *state, uint32_t func,
+			   const struct gp_val *a, const struct gp_val *b)
 {
 	bool pa = gp_val_is_pointer(a), pb = gp_val_is_pointer(b);
 
 	if (pa && pb)
 		return scalar;		/* refused */
 	if (pa)
-		return move_pointer(kinds, func, *a, b, false);
+		return move_pointer(kinds, state, func, *a, b, false);
 	if (pb)
-		return move_pointer(kinds, func, *b, a, false);
+		return move_pointer(kinds, state, func, *b, a, false);
 	if (a->kind == GP_KIND_SCALAR && b->kind == GP_KIND_SCALAR)
 		return a->known && b->known ? constant((int64_t)((uint64_t)a->off + (uint64_t)b->off)) :
 					      scalar;
@@ -169,7 +188,7 @@ static struct gp_val sub64(struct gp_kinds *kinds, struct gp_state *state, uint3
 	bool pa = gp_val_is_pointer(a), pb = gp_val_is_pointer(b);
 
 	if (pa && b->kind == GP_KIND_SCALAR)
-		return move_pointer(kinds, func, *a, b, true);
+		return move_pointer(kinds, state, func, *a, b, true);
 	if (pa && pb)
 		return scalar;
 	if (a->kind == GP_KIND_SCALAR && b->kind == GP_KIND_SCALAR)
@@ -202,7 +221,7 @@ static void step_alu(struct gp_kinds *kinds, struct gp_state *state, uint32_t fu
 			*dst = scalar;
 		return;
 	case BPF_ADD:
-		*dst = wide ? add64(kinds, func, dst, &src) : scalar;
+		*dst = wide ? add64(kinds, state, func, dst, &src) : scalar;
 		return;
 	case BPF_SUB:
 		*dst = wide ? sub64(kinds, state, func, dst, &src) : scalar;

@@ -47,6 +47,7 @@ struct gp_state {
 	struct gp_val reg[11];
 	struct gp_val slot[GP_SLOTS];	/* slot[i]: 8 bytes at frame pointer - 512 + 8 * i */
 	bool escaped;			/* a pointer to this frame is where it can no longer be followed */
+	int16_t exposed;		/* no such pointer, nor a variable one, began below this offset; 0: none */
 };
 
 struct gp_func_kinds {
@@ -77,6 +78,9 @@ void gp_kinds_free(struct gp_kinds *kinds);
 
 /* gp_kinds_step() - turn the state before instruction @insn into the one after it. */
 void gp_kinds_step(struct gp_kinds *kinds, struct gp_state *state, uint32_t insn);
+
+/* gp_kinds_expose() - a frame pointer became variable, or went where it cannot be followed. */
+void gp_kinds_expose(struct gp_state *state, const struct gp_val *val);
 
 /* gp_kinds_check() - check one instruction against the state before it. */
 bool gp_kinds_check(const struct gp_kinds *kinds, const struct gp_state *state, uint32_t insn,
