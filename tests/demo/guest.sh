@@ -15,7 +15,7 @@ point() {
 	("p_$name") >"/out/$name.log" 2>&1
 	status=$?
 	cat "/out/$name.log"
-	text=$(grep -v '^[[:space:]]*$' "/out/$name.log" | tail -n 1 | tr -d "'\"\\\\")
+	text=$(grep -v '^[[:space:]]*$' "/out/$name.log" | tail -n 1 | tr -s ' ' | tr -d '"\\')
 	if [ $status = 0 ]; then
 		host_sync "result $name ok $text" >/dev/null
 	else
@@ -30,13 +30,18 @@ p_bind() {
 	echo "$# devices, $(uname -sr)"
 }
 
+# The first device in full; the second is of the same kind.
 p_info() {
-	gpgpu info
+	gpgpu info >/tmp/info || return
+	sed '/accel1$/,$d' /tmp/info
+	echo "$(sed -n 's/^ *device *//p' /tmp/info | head -n 1); kernels for" \
+		"$(sed -n 's/^ *target *//p' /tmp/info | head -n 1)"
 }
 
 p_user() {
-	as_user gpgpu info >/dev/null || return
 	ls -l /dev/accel/accel0
+	as_user gpgpu info >/dev/null || return
+	echo "$(as_user id -un), in group $(as_user id -Gn | tr ' ' '\n' | grep render), reads it and runs the kernels below"
 }
 
 p_sha256() {
@@ -77,7 +82,7 @@ gpgpu bench --device /dev/accel/accel0 --load &
 a=$!
 gpgpu bench --device /dev/accel/accel1 --load &
 b=$!
-host_sync quota || failed=1
+host_sync quota >/dev/null || failed=1
 kill $a $b 2>/dev/null
 wait
 exit $failed
