@@ -16,9 +16,9 @@
 #define GP_PREFETCH_AHEAD 4	/* packets */
 #define GP_STOP_EVERY 64	/* work items between two looks at *env->stop; power of two */
 
-GP_ALWAYS bool gp_stopped(const struct gp_env *env)
+GP_ALWAYS bool gp_stopped(const volatile uint32_t *stop)
 {
-	return __atomic_load_n(env->stop, __ATOMIC_RELAXED) != 0;
+	return __atomic_load_n(stop, __ATOMIC_RELAXED) != 0;
 }
 
 GP_ALWAYS void gp_note_fault(struct gp_faults *faults, const struct gp_lane *lane, uint64_t item)
@@ -28,13 +28,6 @@ GP_ALWAYS void gp_note_fault(struct gp_faults *faults, const struct gp_lane *lan
 		faults->reason = lane->fault;
 		faults->insn = lane->fault_insn;
 	}
-}
-
-GP_ALWAYS void gp_fetch_ahead(const struct gp_env *env, const struct gp_packet_in *in, uint64_t packet)
-{
-	const uint8_t *data = env->slots + packet * env->stride + in[packet].data_off;
-
-	__builtin_prefetch(data, 1, 3);
 }
 
 GP_ALWAYS void gp_end_packet(struct gp_lane *lane, struct gp_packet_out *out, int64_t ret)
@@ -55,23 +48,26 @@ GP_ALWAYS void gp_end_packet(struct gp_lane *lane, struct gp_packet_out *out, in
 uint64_t gp_entry_xdp(const struct gp_env *env, struct gp_thread *thread, const struct gp_packet_in *in,
 		      struct gp_packet_out *out, uint64_t first, uint64_t count, struct gp_faults *faults)
 {
-	uint64_t i, end = first + count;
+	uint64_t i, end = first + count, stride = env->stride, fuel = env->fuel;
+	const volatile uint32_t *stop = env->stop;
+	uint8_t *slots = env->slots;
 
-	for (i = first; i < end && !gp_stopped(env); i++) {
+	for (i = first; i < end && !gp_stopped(stop); i++) {
 		struct gp_lane lane = {
 			.env = env,
 			.thread = thread,
-			.base = env->slots + i * env->stride,
+			.base = slots + i * stride,
 			.data_off = in[i].data_off,
 			.data_end = in[i].data_off + in[i].data_len,
 			.meta_off = in[i].data_off - in[i].meta_len,
 			.ingress = in[i].ingress_port,
 			.rx_queue = in[i].rx_queue,
-			.fuel = env->fuel,
+			.fuel = fuel,
 		};
 
 		if (end - i > GP_PREFETCH_AHEAD)
-			gp_fetch_ahead(env, in, i + GP_PREFETCH_AHEAD);
+			__builtin_prefetch(slots + (i + GP_PREFETCH_AHEAD) * stride +
+					   in[i + GP_PREFETCH_AHEAD].data_off, 1, 3);
 		gp_end_packet(&lane, &out[i], gp_prog(&lane));
 		if (gp_unlikely(lane.fault))
 			gp_note_fault(faults, &lane, i);
@@ -123,7 +119,7 @@ uint64_t gp_entry_grid(const struct gp_env *env, struct gp_thread *thread, const
 			.grid = grid,
 		};
 
-		if (i % GP_STOP_EVERY == 0 && gp_stopped(env))
+		if (i % GP_STOP_EVERY == 0 && gp_stopped(env->stop))
 			break;
 		gp_prog(&lane);
 		if (gp_unlikely(lane.fault))

@@ -51,21 +51,27 @@ static void gp_hash_get_key(const struct gp_map *map, const uint8_t *key, uint64
 		words[i] = gp_get_word(key, map->key_size, i);
 }
 
-uint64_t gp_hash_find_any(const struct gp_map *map, const uint8_t *key)
+uint64_t gp_hash_find_words(const struct gp_map *map, const uint64_t *key)
 {
-	uint64_t words[GP_HASH_MAX_WORDS];
 	uint32_t steps = 0, at = 0, tries, *bucket;
 
-	gp_hash_get_key(map, key, words);
 	for (tries = 0; tries < GP_READ_TRIES; tries++)
-		if (gp_hash_try(map, words, map->key_size, map->max_entries, map->num_buckets, &steps, &at))
+		if (gp_hash_try(map, key, map->key_size, map->max_entries, map->num_buckets, &steps, &at))
 			return (uint64_t)steps << 32 | at;
-	bucket = gp_hash_bucket(map, words, gp_words(map->key_size), map->num_buckets);
+	bucket = gp_hash_bucket(map, key, gp_words(map->key_size), map->num_buckets);
 	if (gp_lock(&bucket[1])) {
-		at = gp_hash_walk(map, bucket, words, map->key_size, map->max_entries, &steps);
+		at = gp_hash_walk(map, bucket, key, map->key_size, map->max_entries, &steps);
 		gp_unlock(&bucket[1]);
 	}
 	return (uint64_t)steps << 32 | at;
+}
+
+uint64_t gp_hash_find_any(const struct gp_map *map, const uint8_t *key)
+{
+	uint64_t words[GP_HASH_MAX_WORDS];
+
+	gp_hash_get_key(map, key, words);
+	return gp_hash_find_words(map, words);
 }
 
 static int64_t gp_hash_insert(struct gp_map *map, uint32_t *bucket, const uint64_t *key,

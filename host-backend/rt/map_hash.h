@@ -54,15 +54,18 @@ GP_ALWAYS uint64_t gp_hash_mix(uint64_t a, uint64_t b)
 	return (uint64_t)p ^ (uint64_t)(p >> 64);
 }
 
+/* Pairs of words are hashed beside one another, not one after the other: a processor multiplies several at once. */
 GP_ALWAYS uint32_t gp_hash_key(const uint64_t *key, uint32_t words, uint32_t seed)
 {
-	uint64_t k = (uint64_t)seed << 32 ^ 0x9e3779b97f4a7c15ull, h = words;
+	uint64_t k = (uint64_t)seed << 32 ^ 0x9e3779b97f4a7c15ull, h = 0;
 	uint32_t i;
 
-	for (i = 0; i + 1 < words; i += 2)
-		h = gp_hash_mix(key[i] ^ k ^ h, key[i + 1] ^ (k + 0x6a09e667f3bcc909ull));
+	for (i = 0; i + 1 < words; i += 2) {
+		h ^= gp_hash_mix(key[i] ^ k, key[i + 1] ^ (k + 0x6a09e667f3bcc909ull));
+		k = (k << 23 | k >> 41) + words;
+	}
 	if (i < words)
-		h = gp_hash_mix(key[i] ^ k ^ h, 0xbb67ae8584caa73bull);
+		h ^= gp_hash_mix(key[i] ^ k, 0xbb67ae8584caa73bull);
 	return h ^ h >> 32;
 }
 
@@ -125,8 +128,13 @@ GP_ALWAYS bool gp_hash_try(const struct gp_map *map, const uint64_t *key, uint32
 	return gp_read_valid(&bucket[1], begin);
 }
 
-/* Not inlined: any key. Return: element + 1 in the low half, steps in the high half. */
+/*
+ * Not inlined: gp_hash_find_any() any key, gp_hash_find_words() one in words.
+ *
+ * Return: element + 1 in the low half, steps in the high half.
+ */
 uint64_t gp_hash_find_any(const struct gp_map *map, const uint8_t *key);
+uint64_t gp_hash_find_words(const struct gp_map *map, const uint64_t *key);
 
 /*
  * gp_hash_update(), gp_hash_delete() - as bpf_map_update_elem and bpf_map_delete_elem.

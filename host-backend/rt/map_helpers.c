@@ -3,8 +3,9 @@
  * map_helpers.c - bpf_map_lookup_elem, _update_elem and _delete_elem as programs call them.
  *
  * After inlining, the map's constants have picked the case and only that one is left. Look-ups in arrays and in hash
- * maps with short keys inline whole; everything else is a call that does not take the lane, so that
- * the lane stays in registers. Walking a chain costs fuel, so that no program can make long chains
+ * maps with short keys inline whole; everything else is a call. A call takes neither the lane nor a pointer
+ * to a short key or value of the program's, but a copy: what a call may see has to be in memory, and the lane and
+ * the program's stack are to stay in registers. Walking a chain costs fuel, so that no program can make long chains
  * and then look at them for free.
  */
 #include "virtio_gpgpu.h"
@@ -28,21 +29,45 @@ GP_ALWAYS uint64_t gp_offset(uint32_t at, uint32_t value_size)
 	return at ? (uint64_t)(at - 1) * gp_stride(value_size) + 1 : 0;
 }
 
+/* Bytes of the largest key and value that are copied for a call. */
+#define GP_COPY_MAX 64
+
+struct gp_copy {
+	uint64_t words[GP_COPY_MAX / 8];
+};
+
+/* @at itself where it is large, else a copy in @copy. */
+GP_ALWAYS const uint8_t *gp_copied(struct gp_copy *copy, const uint8_t *at, uint32_t size)
+{
+	uint32_t i;
+
+	if (size > GP_COPY_MAX)
+		return at;
+	for (i = 0; i < gp_words(size); i++)
+		copy->words[i] = gp_get_halves(at, size, i);
+	return (const uint8_t *)copy->words;
+}
+
 GP_ALWAYS uint32_t gp_lookup_hash(struct gp_lane *lane, const struct gp_map *map, const uint8_t *key,
 				  uint32_t key_size, uint32_t max_entries, uint32_t num_buckets)
 {
-	uint64_t words[GP_HASH_INLINE / 8], found;
+	uint64_t words[GP_HASH_INLINE / 8], again[GP_HASH_INLINE / 8], found;
 	uint32_t steps = 0, at, i;
+	struct gp_copy copy;
 
-	if (key_size <= GP_HASH_INLINE) {
+	if (key_size > GP_HASH_INLINE) {
+		found = gp_hash_find_any(map, gp_copied(&copy, key, key_size));
+	} else {
 		for (i = 0; i < gp_words(key_size); i++)
-			words[i] = gp_get_word(key, key_size, i);
+			words[i] = gp_get_halves(key, key_size, i);
 		if (gp_likely(gp_hash_try(map, words, key_size, max_entries, num_buckets, &steps, &at))) {
 			gp_charge(lane, steps);
 			return at;
 		}
+		for (i = 0; i < gp_words(key_size); i++)
+			again[i] = words[i];
+		found = gp_hash_find_words(map, again);
 	}
-	found = gp_hash_find_any(map, key);
 	gp_charge(lane, (uint32_t)(found >> 32));
 	return (uint32_t)found;
 }
@@ -50,12 +75,13 @@ GP_ALWAYS uint32_t gp_lookup_hash(struct gp_lane *lane, const struct gp_map *map
 GP_ALWAYS uint32_t gp_lookup_lpm(const struct gp_map *map, const uint8_t *key, uint32_t key_size)
 {
 	uint32_t prefix = (uint32_t)gp_get_word(key, 4, 0);
+	struct gp_copy copy;
 
 	if (key_size == 4 + 4)
 		return gp_lpm_find_4(map, prefix, gp_lpm_word(key + 4, 4, 0));
 	if (key_size == 4 + 16)
 		return gp_lpm_find_16(map, prefix, gp_lpm_word(key + 4, 16, 0), gp_lpm_word(key + 4, 16, 1));
-	return gp_lpm_find_any(map, key);
+	return gp_lpm_find_any(map, gp_copied(&copy, key, key_size));
 }
 
 GP_RT uint64_t gp_helper_map_lookup(struct gp_lane *lane, struct gp_map *map, const uint8_t *key,
@@ -91,6 +117,7 @@ GP_RT int64_t gp_helper_map_update(struct gp_lane *lane, struct gp_map *map, con
 				   uint32_t value_size, uint32_t max_entries, uint32_t num_cpus,
 				   uint32_t num_buckets)
 {
+	struct gp_copy key_copy, value_copy;
 	uint32_t index, steps = 0;
 	int64_t err;
 
@@ -109,11 +136,13 @@ GP_RT int64_t gp_helper_map_update(struct gp_lane *lane, struct gp_map *map, con
 		return gp_store_value(map, gp_percpu_find(index, lane->thread->cpu, value_size, max_entries,
 							  num_cpus), value, value_size);
 	case VIRTIO_GPGPU_MAP_HASH:
-		err = gp_hash_update(map, key, value, flags, &steps);
+		err = gp_hash_update(map, gp_copied(&key_copy, key, key_size),
+				     gp_copied(&value_copy, value, value_size), flags, &steps);
 		gp_charge(lane, steps);
 		return err;
 	case VIRTIO_GPGPU_MAP_LPM_TRIE:
-		return gp_lpm_update(map, key, value, flags);
+		return gp_lpm_update(map, gp_copied(&key_copy, key, key_size),
+				     gp_copied(&value_copy, value, value_size), flags);
 	default:
 		return -EINVAL;
 	}
@@ -123,6 +152,7 @@ GP_RT int64_t gp_helper_map_delete(struct gp_lane *lane, struct gp_map *map, con
 				   uint32_t type, uint32_t key_size, uint32_t value_size,
 				   uint32_t max_entries, uint32_t num_cpus, uint32_t num_buckets)
 {
+	struct gp_copy copy;
 	uint32_t steps = 0;
 	int64_t err;
 
@@ -130,11 +160,11 @@ GP_RT int64_t gp_helper_map_delete(struct gp_lane *lane, struct gp_map *map, con
 		return -EPERM;
 	switch (type) {
 	case VIRTIO_GPGPU_MAP_HASH:
-		err = gp_hash_delete(map, key, &steps);
+		err = gp_hash_delete(map, gp_copied(&copy, key, key_size), &steps);
 		gp_charge(lane, steps);
 		return err;
 	case VIRTIO_GPGPU_MAP_LPM_TRIE:
-		return gp_lpm_delete(map, key);
+		return gp_lpm_delete(map, gp_copied(&copy, key, key_size));
 	default:
 		return -EINVAL;
 	}

@@ -53,7 +53,7 @@ GP_ALWAYS uint32_t *gp_lpm_root(const struct gp_map *map)
 /* gp_lpm_word() - word @i of a key's data, first bit on top. */
 GP_ALWAYS uint64_t gp_lpm_word(const uint8_t *data, uint32_t size, uint32_t i)
 {
-	return __builtin_bswap64(gp_get_word(data, size, i));
+	return __builtin_bswap64(gp_get_halves(data, size, i));
 }
 
 GP_ALWAYS uint32_t gp_lpm_bit(const uint64_t *data, uint32_t bit)

@@ -68,34 +68,58 @@ GP_ALWAYS uint32_t gp_words(uint32_t bytes)
 	return (bytes + 7) / 8;
 }
 
+/* gp_get_tail() - the last @left bytes, less than 8, as a word; a constant size becomes at most three loads. */
+GP_ALWAYS uint64_t gp_get_tail(const uint8_t *from, uint32_t left)
+{
+	uint32_t at = 0, v4 = 0;
+	uint64_t v = 0;
+	uint16_t v2 = 0;
+
+	if (left & 4) {
+		memcpy(&v4, from, 4);
+		v = v4;
+		at = 4;
+	}
+	if (left & 2) {
+		memcpy(&v2, from + at, 2);
+		v |= (uint64_t)v2 << (at * 8);
+		at += 2;
+	}
+	if (left & 1)
+		v |= (uint64_t)from[at] << (at * 8);
+	return gp_opaque(v);
+}
+
 /* gp_get_word() - word @i of @size bytes at any address, zeros behind the end. Read once. */
 GP_ALWAYS uint64_t gp_get_word(const uint8_t *from, uint32_t size, uint32_t i)
 {
 	uint32_t left = size - i * 8;
-	uint64_t v = 0;
+	uint64_t v;
 
 	from += (uint64_t)i * 8;
-	if (left >= 8) {
-		memcpy(&v, from, 8);
-	} else {
-		/* 4, 2, 1: so that a constant size becomes at most three loads. */
-		uint32_t at = 0, v4 = 0;
-		uint16_t v2 = 0;
-
-		if (left & 4) {
-			memcpy(&v4, from, 4);
-			v = v4;
-			at = 4;
-		}
-		if (left & 2) {
-			memcpy(&v2, from + at, 2);
-			v |= (uint64_t)v2 << (at * 8);
-			at += 2;
-		}
-		if (left & 1)
-			v |= (uint64_t)from[at] << (at * 8);
-	}
+	if (left < 8)
+		return gp_get_tail(from, left);
+	memcpy(&v, from, 8);
 	return gp_opaque(v);
+}
+
+/*
+ * gp_get_halves() - the same, for what a program has just put together on its stack.
+ *
+ * Clang's programs store such a key in pieces of 4 bytes and more, at multiples of 4. Read in those pieces it
+ * can stay in registers even where keys of several shapes share a place; and where it is in memory, a
+ * load that spans two younger stores would wait for both to leave the processor.
+ */
+GP_ALWAYS uint64_t gp_get_halves(const uint8_t *from, uint32_t size, uint32_t i)
+{
+	uint32_t left = size - i * 8, low, high;
+
+	from += (uint64_t)i * 8;
+	if (left < 8)
+		return gp_get_tail(from, left);
+	memcpy(&low, from, 4);
+	memcpy(&high, from + 4, 4);
+	return gp_opaque(low) | gp_opaque(high) << 32;
 }
 
 /* gp_copy_in() - @size bytes at any address to words of map memory; zeros to the end of the last word. */
