@@ -14,7 +14,7 @@ export QEMU_SOURCE
 export CCACHE_DIR := $(CURDIR)/build/ccache
 export CCACHE_BASEDIR := $(CURDIR)
 
-STEP = scripts/step
+STEP = .ci/step
 MESON = /usr/bin/meson
 SANITIZE = -Dqemu=false -Db_sanitize=address,undefined -Db_lundef=false
 
@@ -30,10 +30,10 @@ help:
 	@echo 'make clean       remove what was built (downloads and compiler cache stay)'
 
 setup:
-	@scripts/setup
+	@.ci/setup
 
 undo-setup:
-	@scripts/setup undo
+	@.ci/setup undo
 
 # Remembers QEMU_SOURCE, so that another one configures anew.
 build/qemu-source: FORCE
@@ -72,10 +72,10 @@ bench: build
 	@tests/bench/bench
 
 lint:
-	@scripts/lint . build
+	@.ci/lint . build
 
 format:
-	@scripts/lint --format .
+	@.ci/lint --format .
 
 clean:
 	@rm -rf build-asan build/qemu build/guest build/logs build/demo
