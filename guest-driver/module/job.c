@@ -348,7 +348,7 @@ static int job_build(struct vgpgpu_job *job, const struct drm_virtio_gpgpu_submi
 	ret = job_get_deps(job, args, file);
 	if (ret)
 		return ret;
-	job->fence = vgpgpu_fence_alloc();
+	job->fence = vgpgpu_fence_alloc(args->out_syncobj);
 	return job->fence ? 0 : -ENOMEM;
 }
 

@@ -78,7 +78,7 @@ void vgpgpu_job_put(struct vgpgpu_job *job);	/* any context */
 /* timeline.c */
 int vgpgpu_timeline_reserve(struct vgpgpu_ctx *ctx);
 void vgpgpu_timeline_unreserve(struct vgpgpu_ctx *ctx);
-struct dma_fence *vgpgpu_fence_alloc(void);
+struct dma_fence *vgpgpu_fence_alloc(bool shared);
 void vgpgpu_timeline_append(struct vgpgpu_job *job, struct virtio_gpgpu_job *wire);
 void vgpgpu_timeline_submit(struct vgpgpu_job *job);
 int vgpgpu_timeline_cancel(struct vgpgpu_job *job, struct drm_virtio_gpgpu_result *result);

@@ -36,6 +36,11 @@
 struct vgpgpu_fence {
 	struct dma_fence base;		/* first: it is freed as such */
 	spinlock_t lock;
+	/*
+	 * Others can get hold of it and keep it for longer than any file, in a sync_file or another
+	 * driver. It needs this code until then, so it holds the module.
+	 */
+	bool shared;
 };
 
 static const char *fence_driver_name(struct dma_fence *fence)
@@ -48,11 +53,14 @@ static const char *fence_timeline_name(struct dma_fence *fence)
 	return "job";
 }
 
-/* A fence can outlive every file, in a sync_file or another driver, and needs this code until then. */
 static void fence_release(struct dma_fence *fence)
 {
+	struct vgpgpu_fence *f = container_of(fence, struct vgpgpu_fence, base);
+	bool shared = f->shared;
+
 	dma_fence_free(fence);
-	module_put(THIS_MODULE);
+	if (shared)
+		module_put(THIS_MODULE);
 }
 
 static const struct dma_fence_ops fence_ops = {
@@ -61,13 +69,19 @@ static const struct dma_fence_ops fence_ops = {
 	.release		= fence_release,
 };
 
-/* Return: memory for a fence, to be initialised by vgpgpu_timeline_append() or freed, or NULL */
-struct dma_fence *vgpgpu_fence_alloc(void)
+/*
+ * @shared: others will get hold of it
+ * Return: memory for a fence, to be initialised by vgpgpu_timeline_append() or freed, or NULL
+ */
+struct dma_fence *vgpgpu_fence_alloc(bool shared)
 {
 	struct vgpgpu_fence *fence = kzalloc(sizeof(*fence), GFP_KERNEL_ACCOUNT);
 
 	static_assert(offsetof(struct vgpgpu_fence, base) == 0);
-	return fence ? &fence->base : NULL;
+	if (!fence)
+		return NULL;
+	fence->shared = shared;
+	return &fence->base;
 }
 
 /* Return: whether jobs of @timeline come after @fence anyway */
@@ -276,7 +290,8 @@ void vgpgpu_timeline_append(struct vgpgpu_job *job, struct virtio_gpgpu_job *wir
 	job->req.done = job_done;
 	atomic_set(&job->num_waits, 1);
 	spin_lock_init(&fence->lock);
-	__module_get(THIS_MODULE);	/* fence_release() */
+	if (fence->shared)
+		__module_get(THIS_MODULE);
 
 	spin_lock_irq(&ctx->tl_lock);
 	job->seq = ++tl->seq;

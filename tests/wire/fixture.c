@@ -89,7 +89,7 @@ static void make_objects(struct wire_client *c)
 	check_ok(wire_map(c, CTX, MAP_ARRAY, VIRTIO_GPGPU_MAP_ARRAY, 4, 8, 4, 0));
 	check_ok(wire_map(c, OTHER_CTX, MAP_OTHER, VIRTIO_GPGPU_MAP_HASH, 4, 8, 16, 0));
 	check_ok(wire_map(c, CTX, MAP_PERCPU, VIRTIO_GPGPU_MAP_PERCPU_ARRAY, 4, 8, 4, 0));
-	check_ok(wire_map(c, CTX, MAP_LPM, VIRTIO_GPGPU_MAP_LPM_TRIE, 8, 8, 16, 1 * 0));
+	check_ok(wire_map(c, CTX, MAP_LPM, VIRTIO_GPGPU_MAP_LPM_TRIE, 8, 8, 16, 0));
 }
 
 void setup_objects(void)
