@@ -122,7 +122,7 @@ _Noreturn void gp_child_run(const struct gp_jit_request *request, int program, i
 	if (!gp_sandbox_enter(request->cpu_seconds, request->memory,
 			      GP_JIT_WALL_SECONDS(request->cpu_seconds)))
 		_exit(GP_CHILD_NO_SANDBOX);
-	if (gp_emit(&prog, &code, &result.verdict)) {
+	if (gp_emit(&prog, request->cpu_seconds * 1000000000ull, &code, &result.verdict)) {
 		image = make_image(&code);
 		if (image < 0)
 			_exit(GP_CHILD_NO_MEMORY);

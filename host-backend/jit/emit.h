@@ -26,11 +26,12 @@ const char *gp_emit_target(void);
 
 /*
  * gp_emit() - validate and compile one program. Uses up the module that gp_emit_init() made: once per process.
+ * @budget_ns: CPU time that it should stay within, by making slower code where need be.
  * @verdict: out: OK, or why not.
  *
  * Return: true if @code was filled.
  */
-bool gp_emit(const struct gp_prog *prog, struct gp_code *code, struct gp_verdict *verdict);
+bool gp_emit(const struct gp_prog *prog, uint64_t budget_ns, struct gp_code *code, struct gp_verdict *verdict);
 
 /*
  * gp_emit_on_fatal() - what to do when LLVM gives up: called with a message and must not return.
