@@ -53,6 +53,7 @@ static uint8_t *shm;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t answered = PTHREAD_COND_INITIALIZER;
 static uint32_t outstanding;
+static bool verbose; /* FUZZ_VERBOSE is set: say what was asked and answered */
 
 #define CHECK(condition)                                                                \
 	do {                                                                            \
@@ -72,6 +73,9 @@ static void check_response(const struct pending *p, const void *response, size_t
 		return;
 	CHECK(response && length >= sizeof(hdr));
 	memcpy(&hdr, response, sizeof(hdr));
+	if (verbose)
+		fprintf(stderr, "%llu: status %u, reason %u, detail %#llx\n", (unsigned long long)hdr.cookie,
+			hdr.status, hdr.reason, (unsigned long long)hdr.detail);
 	CHECK(hdr.length == length);
 	CHECK(hdr.status < VIRTIO_GPGPU_S_COUNT);
 	CHECK(hdr.status != VIRTIO_GPGPU_S_OK || hdr.reason == VIRTIO_GPGPU_R_NONE);
@@ -126,6 +130,9 @@ static void submit(struct session *s, struct input *in, uint8_t which)
 		p->has_header = true;
 		memcpy(&p->cookie, request.bytes + offsetof(struct virtio_gpgpu_req_hdr, cookie), 8);
 	}
+	if (verbose && p->has_header)
+		fprintf(stderr, "%llu: command %#x on queue %u\n", (unsigned long long)p->cookie,
+			((const struct virtio_gpgpu_req_hdr *)request.bytes)->type, request.queue);
 	pthread_mutex_lock(&lock);
 	outstanding++;
 	pthread_mutex_unlock(&lock);
@@ -154,7 +161,7 @@ static void put_program(struct session *s, struct input *in)
 		if (insns[i].code != (BPF_LD | BPF_IMM | BPF_DW))
 			continue;
 		if (insns[i].src_reg)
-			insns[i].imm++;	/* maps have ids from 1 on here */
+			insns[i].imm++; /* maps have ids from 1 on here */
 		i++;
 	}
 	for (int i = 0; changes >= 0x80 && i < 1 + (changes & 3); i++)
@@ -261,6 +268,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 						.jit_program = getenv("GPGPU_JIT") };
 	GError *error = NULL;
 
+	verbose = getenv("FUZZ_VERBOSE") != NULL;
 	if (!options.jit_program)
 		options.jit_program = ""; /* compiler_stub.c wants no program */
 	engine = gpgpu_engine_new(&options, &error);

@@ -12,7 +12,7 @@
 #define FUZZ_MAX    (640u << 10) /* bytes of a request here */
 
 struct request {
-	uint32_t queue;	/* enum gpgpu_queue_kind */
+	uint32_t queue; /* enum gpgpu_queue_kind */
 	size_t length;  /* bytes that are handed in */
 	size_t capacity;
 	uint8_t bytes[FUZZ_MAX];

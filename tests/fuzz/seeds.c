@@ -173,7 +173,7 @@ static void session_seeds(const char *directory)
 			run_grid(&seed, 0);
 		else
 			run_packets(&seed, 0, false);
-		PUT(&seed, SETTLE, MAP_OP, 1, 0, 0, 0, 0, 0, 0, 0, STATS, 0);
+		PUT(&seed, SETTLE, MAP_OP, 1, 0, 0, 0, 0, STATS, 0);
 		PUT(&seed, BY_ID, 0, 0, 3, 0, SETTLE);
 		save(&seed, directory, "session", number++);
 	}
