@@ -310,28 +310,28 @@ static bool jit_is_gone(const struct gp_compiler *compiler)
 	return pfd.fd >= 0 && poll(&pfd, 1, 0) == 1 && pfd.revents & (POLLHUP | POLLERR);
 }
 
-/* Gets another compiler if this one has died. */
-static void check_jit(struct gp_compiler *compiler)
+/* Gets another compiler if this one has died. Return: whether it had. */
+static bool check_jit(struct gp_compiler *compiler)
 {
+	bool gone = false;
+
 	if (!compiler->connect)
-		return;
+		return false;
 	pthread_rwlock_wrlock(&compiler->jit_lock);
-	if (jit_is_gone(compiler)) {
+	gone = jit_is_gone(compiler);
+	if (gone) {
 		disconnect(compiler);
 		connect_jit(compiler);
 	}
 	pthread_rwlock_unlock(&compiler->jit_lock);
+	return gone;
 }
 
-static struct gp_image *make(struct gp_compiler *compiler, struct gp_compile *compile,
-			     struct gp_verdict *verdict)
+static struct gp_image *ask_jit(struct gp_compiler *compiler, struct gp_compile *compile,
+				struct gp_verdict *verdict)
 {
 	struct gp_image *image = NULL;
 
-	if (!gp_validate(&compile->prog, verdict))
-		return NULL;
-	/* It may have died since the last program, which is no reason to refuse this one. */
-	check_jit(compiler);
 	pthread_rwlock_rdlock(&compiler->jit_lock);
 	if (compiler->jit)
 		image = gp_jit_compile(compiler->jit, &compile->prog, verdict);
@@ -339,6 +339,22 @@ static struct gp_image *make(struct gp_compiler *compiler, struct gp_compile *co
 		refuse(verdict, VIRTIO_GPGPU_S_REJECTED, VIRTIO_GPGPU_R_COMPILER,
 		       "there is no compiler");
 	pthread_rwlock_unlock(&compiler->jit_lock);
+	return image;
+}
+
+static struct gp_image *make(struct gp_compiler *compiler, struct gp_compile *compile,
+			     struct gp_verdict *verdict)
+{
+	struct gp_image *image;
+
+	if (!gp_validate(&compile->prog, verdict))
+		return NULL;
+	/* It may have died since the last program, which is no reason to refuse this one. */
+	check_jit(compiler);
+	image = ask_jit(compiler, compile, verdict);
+	/* Nor is its death meanwhile: a program kills the child that compiles it, never the zygote. */
+	if (!image && verdict->reason == VIRTIO_GPGPU_R_COMPILER && check_jit(compiler))
+		image = ask_jit(compiler, compile, verdict);
 	return image;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* fixture.c - see fixture.h. */
-#include <stdio.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -9,6 +9,8 @@
 struct gpgpu_engine *engine;
 struct wire_client *client;
 
+/* One compiler for all tests of a suite: it takes its time to start. */
+static int jit_socket = -1;
 static uint64_t next_seq[VIRTIO_GPGPU_MAX_TIMELINES];
 
 uint64_t now_ns(void)
@@ -43,8 +45,7 @@ void setup_engine(uint32_t threads)
 	struct gpgpu_engine_options options = {
 		.device = "cpu",
 		.threads = threads,
-		.jit_program = getenv("GPGPU_JIT"),
-		.jit_fd = -1,
+		.jit_fd = jit_socket >= 0 ? fcntl(jit_socket, F_DUPFD_CLOEXEC, 0) : -1,
 	};
 	GError *error = NULL;
 
@@ -177,11 +178,21 @@ void packet_slots(struct wire_client *c, struct virtio_gpgpu_packet_desc *descs,
 	}
 }
 
+static void start_jit(void)
+{
+	const char *program = getenv("GPGPU_JIT");
+	pid_t pid;
+
+	if (program)
+		jit_socket = wire_spawn(program, &pid, NULL);
+}
+
 int run_suite(Suite *suite)
 {
 	SRunner *runner = srunner_create(suite);
 	int failed;
 
+	start_jit();
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);

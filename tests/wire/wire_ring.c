@@ -224,6 +224,7 @@ static void signal_worker(struct wire_link *l)
 static void wait_for_room(struct wire_client *c, uint64_t size)
 {
 	struct gpgpu_ring_index *index = &c->link->ring->req;
+	uint64_t count;
 
 	for (int tries = 0; c->link->size - (index->tail - __atomic_load_n(&index->head, __ATOMIC_SEQ_CST)) < size;
 	     tries++) {
@@ -234,7 +235,8 @@ static void wait_for_room(struct wire_client *c, uint64_t size)
 			break;
 		/* It may be blocked in its turn, until we take responses. */
 		wire_link_poll(c);
-		poll(&pfd, 1, 10);
+		if (poll(&pfd, 1, 10) == 1 && read(c->link->call, &count, sizeof(count)) < 0 && errno != EAGAIN)
+			wire_fail("cannot read an eventfd");
 		if (tries > WIRE_TIMEOUT_MS / 10)
 			wire_fail("the request ring stays full");
 	}
