@@ -6,6 +6,8 @@
  *	ioctl_test watchdog	has jobs cancelled after a second; as root
  *	ioctl_test lost		runs the command $LOSE, which takes the worker from the device
  *	ioctl_test hung		runs the command $LOSE, after which the device does not answer; as root
+ *	ioctl_test unplug	runs the command $LOSE, which takes the device away
+ *	ioctl_test suspend	has the kernel suspend the device and resume it; as root
  *	ioctl_test unbind	takes the driver off the device; as root
  */
 #include <string.h>
@@ -27,13 +29,15 @@ static const struct {
 	{ "lost", test_lost },
 	{ "hung", test_hung },
 	{ "unbind", test_unbind },
+	{ "unplug", test_unplug },
+	{ "suspend", test_suspend },
 };
 
 int main(int argc, char **argv)
 {
 	test_caps();
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
-		bool wanted = argc == 1 && i < ARRAY_SIZE(parts) - 4;
+		bool wanted = argc == 1 && i < ARRAY_SIZE(parts) - 6;
 
 		for (int a = 1; a < argc; a++)
 			wanted |= !strcmp(argv[a], parts[i].name);

@@ -80,5 +80,7 @@ void test_watchdog(void);
 void test_lost(void);
 void test_hung(void);
 void test_unbind(void);
+void test_unplug(void);
+void test_suspend(void);
 
 #endif

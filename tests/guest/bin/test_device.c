@@ -155,28 +155,48 @@ static void *wait_thread(void *arg)
 	return NULL;
 }
 
-/* Takes the driver off the device under everything, and puts it back. Needs root. */
-void test_unbind(void)
+static char virtio_name[64];
+
+/* The name of the device in sysfs, e.g. "virtio1". */
+static void find_device(void)
 {
-	const char *dir = "/sys/bus/virtio/drivers/virtio_gpgpu";
-	char path[300], name[64] = "";
-	volatile int signalled;
+	DIR *d = opendir("/sys/bus/virtio/drivers/virtio_gpgpu");
 	struct dirent *e;
+
+	while (d && (e = readdir(d))) {
+		if (!strncmp(e->d_name, "virtio", 6))
+			snprintf(virtio_name, sizeof(virtio_name), "%.63s", e->d_name);
+	}
+	if (!d || !virtio_name[0])
+		groan("the driver has no device");
+	closedir(d);
+}
+
+static void unbind(void)
+{
+	write_file("/sys/bus/virtio/drivers/virtio_gpgpu/unbind", virtio_name);
+}
+
+static void unplug(void)
+{
+	const char *command = getenv("LOSE");
+
+	if (!command || system(command))
+		groan("$LOSE: failed");
+	for (int i = 0; i < 300 && !access(node_path, F_OK); i++)
+		usleep(100000);
+}
+
+/* Takes the device away under everything. Return: the file that was open. */
+static int take_away(const char *what, void (*take)(void))
+{
+	volatile int signalled;
 	struct waiter w = { .r = 1 };
 	uint32_t prog, sync;
 	struct buffer bo, dev;
 	pthread_t thread;
 	double start;
-	int fd = node_open(), fd2 = -ENODEV;
-	DIR *d = opendir(dir);
-
-	while (d && (e = readdir(d))) {
-		if (!strncmp(e->d_name, "virtio", 6))
-			snprintf(name, sizeof(name), "%.63s", e->d_name);
-	}
-	if (!d || !name[0])
-		groan("no device in %s", dir);
-	closedir(d);
+	int fd = node_open();
 
 	bo_new(fd, 65536, DRM_VIRTIO_GPGPU_BO_SHM, &bo);
 	bo_new(fd, 65536, DRM_VIRTIO_GPGPU_BO_DEVICE, &dev);
@@ -189,38 +209,67 @@ void test_unbind(void)
 	usleep(100000);
 
 	start = now();
-	snprintf(path, sizeof(path), "%s/unbind", dir);
-	write_file(path, name);
-	ok(now() - start < 10, "unbind: took %.0f ms", (now() - start) * 1e3);
+	take();
+	ok(now() - start < 20, "%s: took %.0f ms", what, (now() - start) * 1e3);
 	pthread_join(thread, NULL);
-	is(w.r, -ENODEV, "unbind: a waiter is told that the device is gone");
+	is(w.r, -ENODEV, "%s: a waiter is told that the device is gone", what);
 	signal(SIGBUS, on_bus);
 	signalled = sigsetjmp(bus_jump, 1);
 	if (!signalled)
 		bo.map[0] = 2;
-	is(signalled, SIGBUS, "unbind: the mapping is gone");
+	is(signalled, SIGBUS, "%s: the mapping is gone", what);
 	signal(SIGBUS, SIG_DFL);
-	is(submit_nop(fd, 0, 0, 0, &w.job), -ENODEV, "unbind: no more calls");
-	ok(access(node_path, F_OK), "unbind: the node is gone");
+	is(submit_nop(fd, 0, 0, 0, &w.job), -ENODEV, "%s: no more calls", what);
+	ok(access(node_path, F_OK), "%s: the node is gone", what);
+	munmap(bo.map, bo.size);
+	return fd;
+}
 
-	snprintf(path, sizeof(path), "%s/bind", dir);
-	write_file(path, name);
+/* Takes the driver off the device, and puts it back. */
+void test_unbind(void)
+{
+	int fd, fd2 = -ENODEV;
+	uint32_t job;
+
+	find_device();
+	fd = take_away("unbind", unbind);
+	write_file("/sys/bus/virtio/drivers/virtio_gpgpu/bind", virtio_name);
 	for (int i = 0; i < 50 && fd2 < 0; i++) {
+		/* The old file is still open, so the node has the next number. */
+		node_path = i % 2 ? "/dev/accel/accel0" : "/dev/accel/accel1";
 		fd2 = node_open();
-		if (fd2 < 0) {
-			/* The old file is still open, so the node may have the next number. */
-			node_path = "/dev/accel/accel1";
-			fd2 = node_open();
-			if (fd2 < 0)
-				node_path = "/dev/accel/accel0";
-		}
 		usleep(100000);
 	}
 	ok(fd2 >= 0, "bind: %s opens", node_path);
-	ok(!submit_nop(fd2, 0, 0, 0, &w.job) && !job_end(fd2, w.job), "bind: the device works");
-	is(submit_nop(fd, 0, 0, 0, &w.job), -ENODEV, "bind: not for the old file");
-	munmap(bo.map, bo.size);
+	ok(!submit_nop(fd2, 0, 0, 0, &job) && !job_end(fd2, job), "bind: the device works");
+	is(submit_nop(fd, 0, 0, 0, &job), -ENODEV, "bind: not for the old file");
 	close(fd);
-	ok(!submit_nop(fd2, 0, 0, 0, &w.job) && !job_end(fd2, w.job), "bind: closing the old file is harmless");
+	ok(!submit_nop(fd2, 0, 0, 0, &job) && !job_end(fd2, job), "bind: closing the old file is harmless");
+	close(fd2);
+}
+
+/* The host unplugs the device. */
+void test_unplug(void)
+{
+	close(take_away("unplug", unplug));
+}
+
+/* All of a suspend but the sleep: what was open before is lost, what is opened afterwards works. */
+void test_suspend(void)
+{
+	uint32_t prog, job, after;
+	int fd = node_open(), fd2;
+
+	new_busy_prog(fd, &prog);
+	submit_busy(fd, prog, 0, 0, &job);
+	write_file("/sys/power/pm_test", "devices");
+	write_file("/sys/power/state", "mem");
+	write_file("/sys/power/pm_test", "none");
+	is(job_end(fd, job), -ENODEV, "suspend: a job that was running is lost");
+	is(submit_nop(fd, 0, 0, 0, &job), -ENODEV, "suspend: so is the file");
+	fd2 = open_again(&after);
+	ok(fd2 >= 0, "suspend: a new file works");
+	close(fd);
+	ok(!submit_nop(fd2, 0, 0, 0, &job) && !job_end(fd2, job), "suspend: closing the old file is harmless");
 	close(fd2);
 }

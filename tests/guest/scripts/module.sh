@@ -24,6 +24,7 @@ load_driver || exit 1
 
 check as_user "$test"
 check "$test" watchdog
+[ ! -w /sys/power/pm_test ] || check "$test" suspend
 check "$test" unbind
 
 # While a file is open the module must refuse to go.
