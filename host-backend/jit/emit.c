@@ -295,8 +295,8 @@ bool gp_emit(const struct gp_prog *prog, uint64_t budget_ns, struct gp_code *cod
 	make_internal(entry);
 	if (!optimise(tier, verdict))
 		return false;
-	/* Good code takes some three times as long again as the passes did. */
-	fast = tier->fast_code || cpu_ns() - start > budget_ns / 4;
+	/* Good code takes as long again as the passes did, or a few times that. */
+	fast = tier->fast_code || cpu_ns() - start > budget_ns / 3;
 	return generate(entry, fast ? fast_machine : machine, code, verdict);
 }
 
