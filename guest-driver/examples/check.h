@@ -18,7 +18,7 @@ struct kernel {
 	struct gpgpu_program *prog;
 	struct gpgpu_arg args[GPGPU_MAX_ARGS];
 	uint32_t num_args;
-	uint64_t device_ns;		/* of the last run */
+	uint64_t device_ns; /* of the last run */
 };
 
 void fail(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));

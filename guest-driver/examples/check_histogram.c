@@ -5,7 +5,7 @@
 #include "check.h"
 
 #define SIZE  (1 << 20)
-#define CHUNK 257			/* odd, so that the last work item has less */
+#define CHUNK 257 /* odd, so that the last work item has less */
 #define BINS  256
 
 void check_histogram(struct gpgpu_device *dev, const char *out)

@@ -10,9 +10,9 @@
 
 struct histogram_args {
 	const __u8 *data;
-	__u64 *bins;			/* 256 */
-	__u64 size;			/* bytes of data */
-	__u64 chunk;			/* bytes of one work item */
+	__u64 *bins; /* 256 */
+	__u64 size; /* bytes of data */
+	__u64 chunk; /* bytes of one work item */
 };
 
 SEC("gpgpu/histogram")

@@ -7,9 +7,9 @@
 #include "gpgpu_bpf.h"
 
 struct mandelbrot_args {
-	__u32 *steps;			/* one per pixel, row by row */
-	__u64 left, top;		/* f64: the picture's corner */
-	__u64 pixel;			/* f64: width of a pixel */
+	__u32 *steps; /* one per pixel, row by row */
+	__u64 left, top; /* f64: the picture's corner */
+	__u64 pixel; /* f64: width of a pixel */
 	__u64 max_steps;
 };
 

@@ -10,9 +10,9 @@
 #include "gpgpu_bpf.h"
 
 struct matmul_args {
-	const __u32 *a;			/* rows * inner */
-	const __u32 *b;			/* inner * columns */
-	__u32 *c;			/* rows * columns */
+	const __u32 *a; /* rows * inner */
+	const __u32 *b; /* inner * columns */
+	__u32 *c; /* rows * columns */
 	__u64 inner;
 };
 

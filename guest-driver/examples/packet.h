@@ -19,7 +19,7 @@
 #include <bpf/bpf_helpers.h>
 
 #define MAX_VLAN_TAGS	   2
-#define MAX_EXT_HEADERS	   6		/* IPv6 extension headers that are looked past */
+#define MAX_EXT_HEADERS	   6 /* IPv6 extension headers that are looked past */
 
 #define IP_MORE_FRAGMENTS  0x2000
 #define IP_FRAGMENT_OFFSET 0x1fff
@@ -35,12 +35,12 @@ struct vlan_tag {
 
 struct ext_header {
 	__u8 next;
-	__u8 length;			/* in 8 bytes, less the first; authentication: in 4, less two */
+	__u8 length; /* in 8 bytes, less the first; authentication: in 4, less two */
 };
 
 struct fragment_header {
 	__u8 next, reserved;
-	__be16 offset;			/* in 8 bytes, upper 13 bits; lowest bit: more follow */
+	__be16 offset; /* in 8 bytes, upper 13 bits; lowest bit: more follow */
 	__be32 id;
 };
 
@@ -57,15 +57,15 @@ struct cursor {
 struct flow {
 	__be32 src[4], dst[4];
 	__be16 sport, dport;
-	__u16 family;			/* ETH_P_IP or ETH_P_IPV6, host order; 0: another protocol */
+	__u16 family; /* ETH_P_IP or ETH_P_IPV6, host order; 0: another protocol */
 	__u8 proto;
-	__u8 fragment;			/* FRAGMENT_* */
+	__u8 fragment; /* FRAGMENT_* */
 };
 
 enum {
 	FRAGMENT_NONE,
-	FRAGMENT_FIRST,			/* has the ports */
-	FRAGMENT_LATER,			/* has none */
+	FRAGMENT_FIRST, /* has the ports */
+	FRAGMENT_LATER, /* has none */
 };
 
 /* Return: 0, or -1 if the packet ends too early. */

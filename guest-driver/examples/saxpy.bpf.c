@@ -9,7 +9,7 @@
 struct saxpy_args {
 	const __u32 *x;
 	__u32 *y;
-	__u64 a;			/* f32, low half */
+	__u64 a; /* f32, low half */
 };
 
 SEC("gpgpu/saxpy")

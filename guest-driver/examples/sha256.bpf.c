@@ -10,9 +10,9 @@
 #include "gpgpu_bpf.h"
 
 struct sha256_args {
-	const __u8 *data;		/* the messages */
-	const __u64 *offsets;		/* message i is data[offsets[i]] up to data[offsets[i + 1]] */
-	__u8 *digests;			/* 32 bytes each */
+	const __u8 *data; /* the messages */
+	const __u64 *offsets; /* message i is data[offsets[i]] up to data[offsets[i + 1]] */
+	__u8 *digests; /* 32 bytes each */
 };
 
 static const __u32 round_constants[64] = {

@@ -16,29 +16,29 @@
 
 /* Counters before those of rules. */
 enum {
-	COUNT_MALFORMED,		/* packet ends inside its headers: dropped */
-	COUNT_NOT_IP,			/* ARP and the like: passed */
-	COUNT_FRAGMENT,			/* not the first of its packet: as the settings say */
-	COUNT_DEFAULT,			/* no rule */
-	COUNT_TAGGED,			/* had a VLAN tag; counted besides */
+	COUNT_MALFORMED, /* packet ends inside its headers: dropped */
+	COUNT_NOT_IP, /* ARP and the like: passed */
+	COUNT_FRAGMENT, /* not the first of its packet: as the settings say */
+	COUNT_DEFAULT, /* no rule */
+	COUNT_TAGGED, /* had a VLAN tag; counted besides */
 	COUNT_FIRST_RULE = 8,
 };
 
 struct settings {
-	__u32 default_action;		/* XDP_DROP or XDP_PASS */
-	__u32 fragment_action;		/* the same; 0: ask the rules, with ports 0 */
+	__u32 default_action; /* XDP_DROP or XDP_PASS */
+	__u32 fragment_action; /* the same; 0: ask the rules, with ports 0 */
 };
 
 struct rule {
-	__u32 action;			/* XDP_DROP or XDP_PASS */
-	__u32 id;			/* number of its counter, from COUNT_FIRST_RULE */
+	__u32 action; /* XDP_DROP or XDP_PASS */
+	__u32 id; /* number of its counter, from COUNT_FIRST_RULE */
 };
 
 struct count {
 	__u64 packets, bytes;
 };
 
-struct rule_key {			/* zero: any */
+struct rule_key { /* zero: any */
 	__be32 src[4], dst[4];
 	__be16 sport, dport;
 	__u16 family;

@@ -16,48 +16,48 @@
 
 #define MAX_VIPS	64
 #define MAX_REALS	256
-#define RING_SIZE	1021		/* places per service; prime, as Maglev wants it */
+#define RING_SIZE	1021 /* places per service; prime, as Maglev wants it */
 #define OUTER_TTL	64
 
-#define VIP_SOURCE_ONLY 1		/* flag: all of a client's flows go to one server */
+#define VIP_SOURCE_ONLY 1 /* flag: all of a client's flows go to one server */
 
-#define REAL_IPV6	1		/* flag: the server is reached by IPv6 */
+#define REAL_IPV6	1 /* flag: the server is reached by IPv6 */
 
-enum {					/* indices of `totals` */
+enum { /* indices of `totals` */
        TOTAL_MALFORMED,
        TOTAL_NOT_IP,
-       TOTAL_FRAGMENT,   /* any fragment: only the first has ports, so all are passed */
-       TOTAL_TAGGED,   /* VLANs are not balanced */
+       TOTAL_FRAGMENT, /* any fragment: only the first has ports, so all are passed */
+       TOTAL_TAGGED, /* VLANs are not balanced */
        TOTAL_NO_VIP,
-       TOTAL_NO_REAL,   /* its ring has no server there: dropped */
+       TOTAL_NO_REAL, /* its ring has no server there: dropped */
        TOTAL_SENT4,
        TOTAL_SENT6,
-       TOTAL_NO_ROOM,   /* no headroom: dropped */
+       TOTAL_NO_ROOM, /* no headroom: dropped */
        NUM_TOTALS,
 };
 
 struct vip_key {
 	__be32 addr[4];
 	__be16 port;
-	__u16 family;			/* ETH_P_IP or ETH_P_IPV6 */
+	__u16 family; /* ETH_P_IP or ETH_P_IPV6 */
 	__u8 proto;
 	__u8 pad[3];
 };
 
 struct vip {
-	__u32 number;			/* below MAX_VIPS: which ring and which statistics */
-	__u32 flags;			/* VIP_* */
+	__u32 number; /* below MAX_VIPS: which ring and which statistics */
+	__u32 flags; /* VIP_* */
 };
 
 struct real {
 	__be32 addr[4];
-	__u32 flags;			/* REAL_* */
+	__u32 flags; /* REAL_* */
 };
 
 struct next_hop {
 	__u8 dst_mac[6], src_mac[6];
-	__be32 src4;			/* outer source address; upper 16 bits are used */
-	__be32 src6[4];			/* the same; the first 96 bits are used */
+	__be32 src4; /* outer source address; upper 16 bits are used */
+	__be32 src6[4]; /* the same; the first 96 bits are used */
 };
 
 struct count {
@@ -75,7 +75,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, MAX_VIPS *RING_SIZE);
 	__type(key, __u32);
-	__type(value, __u32);		/* number of a real server; 0: none */
+	__type(value, __u32); /* number of a real server; 0: none */
 } rings SEC(".maps");
 
 struct {

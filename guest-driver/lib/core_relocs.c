@@ -17,9 +17,9 @@
 #include "internal.h"
 
 #define BTF_EXT_MAGIC	0xeb9f
-#define LAST_FIELD_KIND 5		/* enum bpf_core_relo_kind: 0 to 5 are about fields */
+#define LAST_FIELD_KIND 5 /* enum bpf_core_relo_kind: 0 to 5 are about fields */
 
-struct ext_header {			/* of .BTF.ext, up to what CO-RE added */
+struct ext_header { /* of .BTF.ext, up to what CO-RE added */
 	uint16_t magic;
 	uint8_t version, flags;
 	uint32_t hdr_len;

@@ -21,7 +21,7 @@
 #define DRIVER_NAME  "virtio_gpgpu"
 #define ACCEL_DIR    "/dev/accel"
 #define ACCEL_PREFIX "accel"
-#define MAX_NODES    64			/* minors that the kernel gives to accelerators, and then some */
+#define MAX_NODES    64 /* minors that the kernel gives to accelerators, and then some */
 
 int gpgpu_ioctl(const struct gpgpu_device *dev, unsigned long request, void *arg)
 {

@@ -19,13 +19,13 @@
 #define ARRAY_SIZE(a)	    (sizeof(a) / sizeof((a)[0]))
 
 #define MAX_OBJECT_SIZE	    (64u << 20) /* bytes of an ELF file */
-#define MAX_LINKED_INSNS    65536	/* of one program with its subprograms; a device's limit is lower */
+#define MAX_LINKED_INSNS    65536 /* of one program with its subprograms; a device's limit is lower */
 #define MAX_OBJECT_MAPS	    256
 #define MAX_OBJECT_PROGRAMS 256
 
 struct gpgpu_device {
 	int fd;
-	int refs;			/* atomic: the caller's one and one for each thing made from it */
+	int refs; /* atomic: the caller's one and one for each thing made from it */
 	uint32_t num_cpus, map_types, max_insns, max_group; /* from the capabilities */
 	char path[64];
 };
@@ -34,7 +34,7 @@ struct gpgpu_buffer {
 	struct gpgpu_device *dev;
 	uint64_t size, mmap_offset;
 	uint32_t handle, memory;
-	void *ptr;			/* NULL until it is mapped */
+	void *ptr; /* NULL until it is mapped */
 };
 
 struct gpgpu_map {
@@ -44,9 +44,9 @@ struct gpgpu_map {
 	char *name;
 	uint32_t handle;
 	/* of an object */
-	void *data;			/* global data's first value, info.value_size bytes */
-	size_t section;			/* that the global data is; 0: a map of BTF */
-	bool wanted;			/* used by a program that is to be loaded */
+	void *data; /* global data's first value, info.value_size bytes */
+	size_t section; /* that the global data is; 0: a map of BTF */
+	bool wanted; /* used by a program that is to be loaded */
 };
 
 struct gpgpu_arg_desc {
@@ -62,7 +62,7 @@ struct gpgpu_program {
 	uint32_t kind, handle, num_args, code_bytes;
 	uint64_t compile_ns;
 	struct gpgpu_arg_desc args[GPGPU_MAX_ARGS];
-	struct bpf_insn *insns;		/* of an object: linked, maps named by their index in obj->maps */
+	struct bpf_insn *insns; /* of an object: linked, maps named by their index in obj->maps */
 	uint32_t num_insns;
 	bool autoload;
 };
@@ -78,7 +78,7 @@ struct gpgpu_object {
 struct gpgpu_job {
 	struct gpgpu_device *dev;
 	uint32_t handle;
-	const char *what;		/* for messages */
+	const char *what; /* for messages */
 };
 
 /* error.c */
@@ -109,8 +109,8 @@ void gpgpu_program_detach(struct gpgpu_program *prog);
 /* elf.c */
 
 struct elf_section {
-	const char *name;		/* NUL terminated, in the file */
-	const uint8_t *data;		/* NULL for NOBITS */
+	const char *name; /* NUL terminated, in the file */
+	const uint8_t *data; /* NULL for NOBITS */
 	uint64_t size, flags;
 	uint32_t type, link, info;
 };
@@ -123,14 +123,14 @@ struct elf_symbol {
 };
 
 struct elf_reloc {
-	uint64_t offset;		/* of the instruction in its section, bytes */
+	uint64_t offset; /* of the instruction in its section, bytes */
 	uint32_t symbol, type;
 };
 
 struct elf_file {
 	uint8_t *bytes;
 	size_t size;
-	const char *name;		/* for messages */
+	const char *name; /* for messages */
 	struct elf_section *sections;
 	size_t num_sections;
 	struct elf_symbol *symbols;

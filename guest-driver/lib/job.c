@@ -13,7 +13,7 @@
 #include "internal.h"
 #include "virtio_gpgpu.h"
 
-#define DEFAULT_GROUP 64		/* work items: a wave of the widest GPU */
+#define DEFAULT_GROUP 64 /* work items: a wave of the widest GPU */
 
 /* The kernel checks that what a kind of job does not use is zero, all of the union included. */
 static void submit_init(struct drm_virtio_gpgpu_submit *submit, uint32_t type)

@@ -13,7 +13,7 @@
 
 #include "internal.h"
 
-#define MAX_STEPS 32			/* typedefs and qualifiers in a row; a cycle ends here */
+#define MAX_STEPS 32 /* typedefs and qualifiers in a row; a cycle ends here */
 #define SLOT_BITS 64
 
 /* Return: the type behind typedefs and qualifiers, or NULL; *is_const is set if one of them was const. */

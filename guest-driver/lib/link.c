@@ -16,18 +16,18 @@
 
 #include "internal.h"
 
-#define R_BPF_64_64 1			/* ld_imm64 */
-#define R_BPF_64_32 10			/* call */
+#define R_BPF_64_64 1 /* ld_imm64 */
+#define R_BPF_64_32 10 /* call */
 #define INSN_SIZE   sizeof(struct bpf_insn)
 
-struct placed {				/* a function in the program */
+struct placed { /* a function in the program */
 	size_t symbol, start, count; /* instructions */
 };
 
 struct linker {
 	const struct elf_file *elf;
 	const struct gpgpu_object *obj;
-	const char *prog;		/* name, for messages */
+	const char *prog; /* name, for messages */
 	struct bpf_insn *insns;
 	size_t count, room;
 	struct placed *funcs;

@@ -72,7 +72,7 @@ static int read_file(const char *path, uint8_t **bytes, size_t *size)
 		if (got < 0)
 			r = gpgpu_fail(-errno, "%s: %s", path, strerror(errno));
 		if (got <= 0)
-			break;		/* shorter than it was: the parser will say so */
+			break; /* shorter than it was: the parser will say so */
 		n += (size_t)got;
 	}
 	close(fd);

@@ -9,7 +9,7 @@
 #include "capture.h"
 #include "tool.h"
 
-#define MAX_FRAME 262144		/* what tcpdump calls unlimited */
+#define MAX_FRAME 262144 /* what tcpdump calls unlimited */
 
 void capture_open(struct capture *c, const char *path)
 {

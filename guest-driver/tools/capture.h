@@ -13,14 +13,14 @@
 struct frame {
 	uint64_t seconds, nanoseconds;
 	uint32_t captured, length; /* bytes here, and bytes that it had on the wire */
-	const uint8_t *bytes;		/* valid until the next call */
+	const uint8_t *bytes; /* valid until the next call */
 };
 
 struct capture {
 	void *pcap;
 	const char *path;
-	uint64_t frames;		/* read so far */
-	uint64_t cut;			/* of them captured only in part */
+	uint64_t frames; /* read so far */
+	uint64_t cut; /* of them captured only in part */
 };
 
 /* Dies if the file is missing, is no capture, or is one of something else than Ethernet. */

@@ -16,13 +16,13 @@
 
 #define MAX_SAMPLES 65536
 #define MAX_DEPTH   64
-#define FRAME	    64			/* bytes of a packet that is made here */
+#define FRAME	    64 /* bytes of a packet that is made here */
 #define STRIDE	    512
 #define HEADROOM    256
-#define LOAD_DEPTH  4			/* jobs in flight */
-#define LOAD_JOB_NS 20000000		/* device time that one job of the load should take */
-#define LOAD_LOOP   1000		/* steps of one work item */
-#define LOAD_SLOTS  1024		/* results of items go to one of these */
+#define LOAD_DEPTH  4 /* jobs in flight */
+#define LOAD_JOB_NS 20000000 /* device time that one job of the load should take */
+#define LOAD_LOOP   1000 /* steps of one work item */
+#define LOAD_SLOTS  1024 /* results of items go to one of these */
 
 static struct gpgpu_device *dev;
 static double seconds = 1;
@@ -43,7 +43,7 @@ static const char *json_comma = "";
 #define CALL(n)		      INSN(BPF_JMP | BPF_CALL, 0, 0, 0, n)
 #define EXIT()		      INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
 
-#define GLOBAL_ID	      0x7001	/* gpgpu_bpf.h */
+#define GLOBAL_ID	      0x7001 /* gpgpu_bpf.h */
 
 /* clang-format off */
 /* Reads the Ethernet type; IPv4 passes. */

@@ -18,8 +18,8 @@
 
 #define DEFAULT_BATCH	 1024
 #define DEFAULT_STRIDE	 2048
-#define DEFAULT_HEADROOM 256		/* XDP_PACKET_HEADROOM */
-#define DEFAULT_PORT	 1		/* what BPF_PROG_TEST_RUN says in a namespace of its own: lo */
+#define DEFAULT_HEADROOM 256 /* XDP_PACKET_HEADROOM */
+#define DEFAULT_PORT	 1 /* what BPF_PROG_TEST_RUN says in a namespace of its own: lo */
 #define NUM_BATCHES	 2
 #define MAX_DUMPS	 32
 
@@ -28,9 +28,9 @@ struct batch {
 	uint8_t *bytes;
 	struct gpgpu_packet *packets;
 	struct gpgpu_packet_result *results;
-	struct frame *frames;		/* as they came in; their bytes are gone */
+	struct frame *frames; /* as they came in; their bytes are gone */
 	uint32_t count;
-	struct gpgpu_job *job;		/* NULL: not running */
+	struct gpgpu_job *job; /* NULL: not running */
 };
 
 static struct {
@@ -48,14 +48,14 @@ static struct {
 static struct {
 	uint64_t verdicts[NUM_VERDICTS], bytes[NUM_VERDICTS];
 	uint64_t faults, batches, device_ns;
-	uint64_t fault_index;		/* the first */
+	uint64_t fault_index; /* the first */
 	struct gpgpu_packet_result fault;
 } sum;
 
 static struct capture capture;
 static void *writer;
 static FILE *results_file;
-static uint64_t frames_out;		/* frames whose results were written */
+static uint64_t frames_out; /* frames whose results were written */
 
 static void batch_init(struct batch *b, struct gpgpu_device *dev)
 {

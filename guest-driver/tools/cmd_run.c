@@ -18,8 +18,8 @@ struct argument {
 	struct gpgpu_arg_info info;
 	bool given;
 	struct gpgpu_buffer *buffer;
-	uint64_t size;			/* bytes asked for; the buffer is larger */
-	const char *out;		/* file to write, or NULL */
+	uint64_t size; /* bytes asked for; the buffer is larger */
+	const char *out; /* file to write, or NULL */
 };
 
 static struct argument arguments[GPGPU_MAX_ARGS];

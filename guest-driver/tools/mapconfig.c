@@ -11,7 +11,7 @@
 
 #include "tool.h"
 
-#define MAX_DUMP (1u << 24)		/* entries */
+#define MAX_DUMP (1u << 24) /* entries */
 
 size_t map_target_bytes(const struct map_target *t)
 {
@@ -89,7 +89,7 @@ void mapconfig_apply(const char *path, const struct map_target *targets, size_t 
 	fclose(f);
 }
 
-static size_t sort_size;		/* bytes of a key, for qsort() */
+static size_t sort_size; /* bytes of a key, for qsort() */
 
 static int by_key(const void *a, const void *b)
 {

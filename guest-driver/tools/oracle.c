@@ -20,10 +20,10 @@
 #include "capture.h"
 #include "tool.h"
 
-#define MAX_FRAME   3520		/* a page, less headroom and what the kernel keeps behind a frame */
-#define MIN_FRAME   14			/* an Ethernet header */
+#define MAX_FRAME   3520 /* a page, less headroom and what the kernel keeps behind a frame */
+#define MIN_FRAME   14 /* an Ethernet header */
 #define MAX_ENTRIES 32
-#define MAX_SHOWN   5			/* differences that are shown */
+#define MAX_SHOWN   5 /* differences that are shown */
 
 static struct {
 	const char *config, *out, *results, *maps;
@@ -206,8 +206,8 @@ static void compare_bytes(struct expected *e, uint64_t number, const uint8_t *by
 }
 
 struct lines {
-	char *text;			/* cut into lines */
-	char **line;			/* sorted */
+	char *text; /* cut into lines */
+	char **line; /* sorted */
 	size_t count;
 };
 

@@ -18,7 +18,7 @@
 
 struct outfile {
 	const char *path;
-	char *temp;			/* NULL: written directly, or committed */
+	char *temp; /* NULL: written directly, or committed */
 	FILE *stream;
 };
 
@@ -35,7 +35,7 @@ static void remove_unfinished(void)
 
 static void on_signal(int sig)
 {
-	remove_unfinished();		/* unlink() may be called here */
+	remove_unfinished(); /* unlink() may be called here */
 	signal(sig, SIG_DFL);
 	raise(sig);
 }

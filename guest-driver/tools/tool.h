@@ -14,11 +14,11 @@
 #include <stdio.h>
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
-#define NUM_VERDICTS  5			/* XDP_ABORTED .. XDP_REDIRECT */
+#define NUM_VERDICTS  5 /* XDP_ABORTED .. XDP_REDIRECT */
 
 /* util.c */
 
-extern const char *tool_name;		/* set by main() */
+extern const char *tool_name; /* set by main() */
 
 void die(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
 void *xcalloc(size_t count, size_t size);
@@ -54,10 +54,10 @@ void outfile_commit(struct outfile *out);
 
 /* mapconfig.c: contents of maps as text */
 
-struct map_target {			/* a map of a device or of the kernel */
+struct map_target { /* a map of a device or of the kernel */
 	const char *name;
 	uint32_t key_size, value_size;
-	uint32_t copies;		/* values per key: CPUs for per-CPU maps, else 0 */
+	uint32_t copies; /* values per key: CPUs for per-CPU maps, else 0 */
 	bool is_array;
 	void *map;
 	/* 0 or negative errno; @value holds one value, or copies values padded to 8 */

@@ -61,10 +61,29 @@ START_TEST(ranges_and_lists)
 END_TEST
 
 static const char *const bad[] = {
-	"u8:256",	"u8:-129",    "u8:",	      "u8:1x",	      "u8",	       "u16:{1,2",
-	"u16:{1,2}x",	"u16:{}",     "ip4:10.7.0",   "ip4:10.7.0.2.", "ip6:fd00",      "mac:02:00:00:00:00",
-	"mac:1:2:3:4:5:6x", "hex:0",  "hex:0g",	      "zero:x",	      "zero:99999999", "@/nowhere/at/all",
-	"u8:1 u8:2 u8:3 u8:4 u8:5", "u8:1 zero:4", "u64:18446744073709551616", "be16:65536", "u32:1..",
+	"u8:256",
+	"u8:-129",
+	"u8:",
+	"u8:1x",
+	"u8",
+	"u16:{1,2",
+	"u16:{1,2}x",
+	"u16:{}",
+	"ip4:10.7.0",
+	"ip4:10.7.0.2.",
+	"ip6:fd00",
+	"mac:02:00:00:00:00",
+	"mac:1:2:3:4:5:6x",
+	"hex:0",
+	"hex:0g",
+	"zero:x",
+	"zero:99999999",
+	"@/nowhere/at/all",
+	"u8:1 u8:2 u8:3 u8:4 u8:5",
+	"u8:1 zero:4",
+	"u64:18446744073709551616",
+	"be16:65536",
+	"u32:1..",
 };
 
 START_TEST(refused)
@@ -162,8 +181,12 @@ START_TEST(files_set_and_dumps_show)
 END_TEST
 
 static const char *const bad_files[] = {
-	"memory u8:1\n", "other u8:1 = u32:1\n", "memory u8:16 = u32:1\n", "memory u8:1 u8:1 = u32:1\n",
-	"memory u8:1 = u32:1 u8:1\n", "memory\n",
+	"memory u8:1\n",
+	"other u8:1 = u32:1\n",
+	"memory u8:16 = u32:1\n",
+	"memory u8:1 u8:1 = u32:1\n",
+	"memory u8:1 = u32:1 u8:1\n",
+	"memory\n",
 };
 
 START_TEST(refused_file)

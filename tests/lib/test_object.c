@@ -20,13 +20,13 @@
 
 #include "gpgpu.h"
 
-#define PACKET 128
-#define MUTATIONS 4000			/* of each object */
+#define PACKET	  128
+#define MUTATIONS 4000 /* of each object */
 
 static const char *objects = OBJECTS, *examples = EXAMPLES;
 
 static const char *const good_objects[] = { "calls", "data", "args", "good_core", "beside" };
-static const char *const example_names[] = { "histogram", "mandelbrot", "matmul", "saxpy",
+static const char *const example_names[] = { "histogram", "mandelbrot",	  "matmul", "saxpy",
 					     "sha256",	  "xdp_firewall", "xdp_lb" };
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
@@ -68,10 +68,10 @@ static uint8_t *read_file(const char *path, size_t *size)
 START_TEST(args_of_every_kind)
 {
 	static const struct gpgpu_arg_info want[] = {
-		{ "bytes", GPGPU_ARG_BUFFER_RO, 1, false },  { "out", GPGPU_ARG_BUFFER, 8, false },
-		{ "number", GPGPU_ARG_VALUE, 4, true },	     { "small", GPGPU_ARG_VALUE, 1, false },
-		{ "mode", GPGPU_ARG_VALUE, 4, false },	     { "hidden", GPGPU_ARG_BUFFER_RO, 4, false },
-		{ "any", GPGPU_ARG_BUFFER, 0, false },	     { "fixed", GPGPU_ARG_BUFFER_RO, 0, false },
+		{ "bytes", GPGPU_ARG_BUFFER_RO, 1, false },   { "out", GPGPU_ARG_BUFFER, 8, false },
+		{ "number", GPGPU_ARG_VALUE, 4, true },	      { "small", GPGPU_ARG_VALUE, 1, false },
+		{ "mode", GPGPU_ARG_VALUE, 4, false },	      { "hidden", GPGPU_ARG_BUFFER_RO, 4, false },
+		{ "any", GPGPU_ARG_BUFFER, 0, false },	      { "fixed", GPGPU_ARG_BUFFER_RO, 0, false },
 		{ "careful", GPGPU_ARG_BUFFER_RO, 2, false },
 	};
 	struct gpgpu_object *obj = open_good(objects, "args");
@@ -103,7 +103,7 @@ START_TEST(args_of_every_kind)
 	prog = gpgpu_object_program(obj, "none");
 	gpgpu_program_get_info(prog, &info);
 	ck_assert_uint_eq(info.num_args, 0);
-	ck_assert(gpgpu_object_program(obj, NULL) == NULL);	/* there are two */
+	ck_assert(gpgpu_object_program(obj, NULL) == NULL); /* there are two */
 	gpgpu_object_close(obj);
 }
 END_TEST
@@ -171,8 +171,8 @@ static void check_linked(struct gpgpu_object *obj, struct gpgpu_program *prog)
 			ck_assert_msg(target > 0 && target < (int64_t)count, "%s: call at %zu", info.name, i);
 			/* What lies before a function's first instruction ends another. */
 			ck_assert_msg(insns[target - 1].code == (BPF_JMP | BPF_EXIT) ||
-				      BPF_CLASS(insns[target - 1].code) == BPF_JMP, "%s: call at %zu",
-				      info.name, i);
+					      BPF_CLASS(insns[target - 1].code) == BPF_JMP,
+				      "%s: call at %zu", info.name, i);
 		}
 		if (insn->code == (BPF_LD | BPF_IMM | BPF_DW)) {
 			ck_assert(i + 1 < count);
@@ -205,8 +205,7 @@ END_TEST
 
 static bool bpf_permitted(void)
 {
-	struct bpf_insn insns[] = { { .code = BPF_ALU64 | BPF_MOV | BPF_K },
-				    { .code = BPF_JMP | BPF_EXIT } };
+	struct bpf_insn insns[] = { { .code = BPF_ALU64 | BPF_MOV | BPF_K }, { .code = BPF_JMP | BPF_EXIT } };
 	int fd = bpf_prog_load(BPF_PROG_TYPE_XDP, "probe", "GPL", insns, 2, NULL);
 
 	if (fd < 0) {
@@ -219,10 +218,7 @@ static bool bpf_permitted(void)
 
 static uint32_t test_run(int prog, const uint8_t *packet, uint8_t *out, uint32_t *size)
 {
-	LIBBPF_OPTS(bpf_test_run_opts, run,
-		    .data_in = packet,
-		    .data_size_in = PACKET,
-		    .data_out = out,
+	LIBBPF_OPTS(bpf_test_run_opts, run, .data_in = packet, .data_size_in = PACKET, .data_out = out,
 		    .data_size_out = PACKET * 2);
 
 	ck_assert_msg(bpf_prog_test_run_opts(prog, &run) == 0, "%s", strerror(errno));
@@ -308,7 +304,7 @@ static void compare_with_libbpf(const char *folder, const char *name)
 				seed = seed * 1664525 + 1013904223;
 				packet[i] = (uint8_t)(seed >> 24);
 			}
-			packet[12] = 8;	/* IPv4 half of the time, so that some get further */
+			packet[12] = 8; /* IPv4 half of the time, so that some get further */
 			packet[13] = 0;
 			if (round & 1)
 				packet[14] = 0x45;
@@ -339,7 +335,7 @@ END_TEST
 /* ------------------------------------------------------------------ bad files */
 
 static const struct {
-	const char *name, *message;	/* a part of it */
+	const char *name, *message; /* a part of it */
 	int err;
 } bad_objects[] = {
 	{ "bad_args_packed", "'height' lies at byte 4, not 8", -EINVAL },
