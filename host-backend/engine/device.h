@@ -33,8 +33,8 @@ struct gp_device_ops {
 	void (*interrupt)(struct gp_device *device, struct gpgpu_session *session, struct gp_job *job);
 	/* watch() - end slices that have run for too long; called every few ms. Engine's lock held. */
 	void (*watch)(struct gp_device *device, uint64_t now);
-	/* help() - run a slice on the calling thread if the device is idle. Return: whether it did. */
-	bool (*help)(struct gp_device *device);
+	/* help() - as kick(), but a single small job may be run here. Engine's lock held, not all the time. */
+	void (*help)(struct gp_device *device);
 };
 
 extern const struct gp_device_ops gp_device_cpu;

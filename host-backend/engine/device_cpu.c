@@ -7,7 +7,7 @@
  * the host take is not charged). Threads work on one job together. Whatever runs has one of `slots`: the
  * identity that programs see as their CPU, with its own copies of per-CPU maps. There are as many slots as
  * threads, so a thread that helps (help(), the one that serves the ring) takes a slot that is free
- * rather than adding a processor.
+ * rather than adding a processor. It runs small jobs only, since nobody serves the ring meanwhile.
  *
  * Waking a sleeping thread costs more than a small job. So a thread spins for a little while before it sleeps,
  * one at a time, and only on hosts with several processors; how long depends on whether that has paid lately.
@@ -26,6 +26,7 @@
 
 #define MIN_SPIN_NS	2000
 #define MAX_SPIN_NS	50000
+#define HELP_NS		25000	/* the slice of a thread that has something else to do */
 
 struct slot {
 	struct gp_thread thread;
@@ -72,9 +73,10 @@ static void cpu_kick(struct gp_device *dev)
 
 /*
  * run_slice() - pick a job and run one chunk of it. Engine's lock held, but not while it runs.
+ * @slice_ns: how long it should take at most.
  * @wake: out: when to look again, if nothing was run.
  */
-static bool run_slice(struct gp_device *dev, uint64_t *wake)
+static bool run_slice(struct gp_device *dev, uint64_t slice_ns, uint64_t *wake)
 {
 	struct gpgpu_engine *engine = dev->engine;
 	struct slot *slot = free_slot(dev);
@@ -95,7 +97,7 @@ static bool run_slice(struct gp_device *dev, uint64_t *wake)
 		return false;
 	job = container_of(entry, struct gp_job, entry);
 	s = job->session;
-	gp_job_take(job, &chunk, now);
+	gp_job_take(job, slice_ns, &chunk, now);
 	slot->job = job;
 	slot->deadline = now + 2 * engine->slice_ns;
 	__atomic_store_n(&slot->stop, 0, __ATOMIC_RELAXED);
@@ -173,12 +175,12 @@ static void *device_thread(void *opaque)
 
 	pthread_mutex_lock(&engine->lock);
 	while (!dev->quit) {
-		if (run_slice(dev, &wake))
+		if (run_slice(dev, engine->slice_ns, &wake))
 			continue;
 		if (dev->spin_ns && !dev->spinning && spin(dev))
 			continue;
 		/* What came while nobody held the lock was not kicked to us. */
-		if (dev->quit || run_slice(dev, &wake))
+		if (dev->quit || run_slice(dev, engine->slice_ns, &wake))
 			continue;
 		sleep_until(dev, wake);
 	}
@@ -186,19 +188,15 @@ static void *device_thread(void *opaque)
 	return NULL;
 }
 
-static bool cpu_help(struct gp_device *dev)
+/* A job that one short slice does is done by then. If it was larger, run_slice() has woken a thread. */
+static void cpu_help(struct gp_device *dev)
 {
-	struct gpgpu_engine *engine = dev->engine;
 	uint64_t wake;
-	bool ran;
 
-	pthread_mutex_lock(&engine->lock);
-	ran = engine->sched.entries && run_slice(dev, &wake);
-	/* The threads may have found no free slot meanwhile. */
-	if (ran && engine->sched.entries)
+	if (dev->engine->sched.entries == 1)
+		run_slice(dev, HELP_NS, &wake);
+	if (dev->engine->sched.entries)
 		cpu_kick(dev);
-	pthread_mutex_unlock(&engine->lock);
-	return ran;
 }
 
 static void stop_slot(struct slot *slot)

@@ -111,6 +111,8 @@ struct gpgpu_session {
 	struct gp_sched_tenant tenant;
 	uint32_t slices;		/* running now */
 	bool waited_for;		/* somebody waits for slices to become 0 */
+	bool corked;			/* atomic: do not wake threads yet */
+	bool unkicked;			/* a job came while corked */
 };
 
 static inline uint64_t gp_now(void)

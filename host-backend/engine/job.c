@@ -185,7 +185,10 @@ static void make_ready(struct gp_job *job, struct list *done)
 	gp_job_start(job);
 	gp_sched_enqueue(&engine->sched, &job->ctx->queue, &job->entry, false, now);
 	gp_timer_wake(engine);
-	engine->ops->kick(engine->device);
+	if (__atomic_load_n(&s->corked, __ATOMIC_RELAXED))
+		s->unkicked = true;
+	else
+		engine->ops->kick(engine->device);
 	pthread_mutex_unlock(&engine->lock);
 }
 

@@ -125,8 +125,8 @@ bool gp_job_cancel(struct gp_job *job, uint64_t now);
 void gp_job_start(struct gp_job *job);
 /* gp_job_has_work() - can a chunk be taken now? */
 bool gp_job_has_work(const struct gp_job *job);
-/* gp_job_take() - the next chunk, of about a slice; takes the job out of the scheduler with the last. */
-void gp_job_take(struct gp_job *job, struct gp_chunk *chunk, uint64_t now);
+/* gp_job_take() - the next chunk, of about @slice_ns; takes the job out of the scheduler with the last. */
+void gp_job_take(struct gp_job *job, uint64_t slice_ns, struct gp_chunk *chunk, uint64_t now);
 /* gp_job_run() - run @chunk on the calling thread. No lock held. */
 void gp_job_run(struct gp_job *job, struct gp_chunk *chunk, struct gp_thread *thread,
 		const volatile uint32_t *stop);

@@ -37,14 +37,14 @@ static uint64_t items_in(double ns, double item_ns)
 	return items < 1 ? 1 : items > 1e12 ? (uint64_t)1e12 : (uint64_t)items;
 }
 
-static uint64_t plan(const struct gp_job *job)
+static uint64_t plan(const struct gp_job *job, uint64_t slice_ns)
 {
 	struct gpgpu_engine *engine = engine_of(job);
 	uint64_t count, share, least;
 
 	if (job->item_ns <= 0)
 		return first_chunk(job);
-	count = items_in((double)engine->slice_ns, job->item_ns);
+	count = items_in((double)slice_ns, job->item_ns);
 	least = items_in(MIN_CHUNK_NS, job->item_ns);
 	share = job->remaining / engine->servers + 1;
 	count = MIN(count, MAX(share, least));
@@ -55,7 +55,7 @@ static uint64_t plan(const struct gp_job *job)
 
 static void set_estimate(struct gp_job *job)
 {
-	uint64_t count = MIN(plan(job), job->remaining);
+	uint64_t count = MIN(plan(job, engine_of(job)->slice_ns), job->remaining);
 	double ns = (double)count * (job->item_ns > 0 ? job->item_ns : 100);
 
 	job->entry.estimate = (uint64_t)MIN(ns, (double)engine_of(job)->slice_ns) + 1;
@@ -83,9 +83,9 @@ bool gp_job_has_work(const struct gp_job *job)
 	return !job->parts || free_part(job);
 }
 
-void gp_job_take(struct gp_job *job, struct gp_chunk *chunk, uint64_t now)
+void gp_job_take(struct gp_job *job, uint64_t slice_ns, struct gp_chunk *chunk, uint64_t now)
 {
-	uint64_t count = plan(job);
+	uint64_t count = plan(job, slice_ns);
 
 	memset(chunk, 0, sizeof(*chunk));
 	if (job->parts) {

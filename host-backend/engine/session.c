@@ -204,9 +204,22 @@ void gpgpu_session_submit(struct gpgpu_session *s, enum gpgpu_queue_kind queue, 
 	gp_session_unlock(s, &done);
 }
 
-bool gpgpu_session_help(struct gpgpu_session *s)
+void gpgpu_session_cork(struct gpgpu_session *s)
 {
-	return s->engine->ops->help(s->engine->device);
+	__atomic_store_n(&s->corked, true, __ATOMIC_RELAXED);
+}
+
+void gpgpu_session_uncork(struct gpgpu_session *s)
+{
+	struct gpgpu_engine *engine = s->engine;
+
+	__atomic_store_n(&s->corked, false, __ATOMIC_RELAXED);
+	pthread_mutex_lock(&engine->lock);
+	if (s->unkicked) {
+		s->unkicked = false;
+		engine->ops->help(engine->device);
+	}
+	pthread_mutex_unlock(&engine->lock);
 }
 
 /* Waits until no thread executes or delivers; session's lock held. */

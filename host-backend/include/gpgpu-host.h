@@ -101,11 +101,13 @@ void gpgpu_session_submit(struct gpgpu_session *session, enum gpgpu_queue_kind q
 			  size_t length, size_t capacity, gpgpu_complete_fn *complete, void *opaque);
 
 /*
- * gpgpu_session_help() - run a slice of whatever is due on the calling thread, if the device has a place free.
- * For a thread that has nothing else to do for the moment, such as the one that submits.
- * Return: whether it did; more may be due.
+ * gpgpu_session_cork() - requests will be handed in by the calling thread, one behind the other: device threads
+ * need not be woken for each.
+ * gpgpu_session_uncork() - that was all for now. A single small job is run on the calling thread, if the device
+ * has a place free, which costs less than waking another; anything else wakes the device's threads.
  */
-bool gpgpu_session_help(struct gpgpu_session *session);
+void gpgpu_session_cork(struct gpgpu_session *session);
+void gpgpu_session_uncork(struct gpgpu_session *session);
 
 /* gpgpu_session_quiesce() - stop at the end of the running slices. Blocks for at most a slice. */
 void gpgpu_session_quiesce(struct gpgpu_session *session);

@@ -164,8 +164,10 @@ static bool take_all(struct link *link)
 	bool any = false;
 
 	pthread_mutex_lock(&link->req_lock);
+	gpgpu_session_cork(link->session);
 	while (may_take(link) && take(link))
 		any = true;
+	gpgpu_session_uncork(link->session);
 	pthread_mutex_unlock(&link->req_lock);
 	return any;
 }
@@ -208,7 +210,7 @@ static void *link_thread(void *opaque)
 	struct link *link = opaque;
 
 	while (!__atomic_load_n(&link->stop, __ATOMIC_ACQUIRE)) {
-		if (take_all(link) || gpgpu_session_help(link->session) || spin(link))
+		if (take_all(link) || spin(link))
 			continue;
 		/* Paused or blocked, it is woken on purpose, not by a request that it may not take. */
 		if (may_take(link) && !ring_sleep(&link->ring))
