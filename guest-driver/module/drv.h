@@ -62,7 +62,7 @@ struct vgpgpu_device {
 	u32 generation;
 	u32 resets;
 
-	struct mutex caps_lock;
+	struct mutex caps_lock;		/* protects @caps; @caps_valid is cleared without it */
 	bool caps_valid;
 	struct virtio_gpgpu_caps caps;
 

@@ -4,8 +4,8 @@
  *
  * How it works: the instructions are copied from the user once. The map handles in them, which mean
  * something in this file only, are replaced by the device's ids; then they are put into a buffer of
- * their own, in the shared region where no user can see it, and the device is told. The buffer lives until the
- * device has answered. The program keeps the maps that it refers to.
+ * their own, in the shared region where no user can see it, and the device is told. The buffer lives
+ * until the device has answered. The program keeps the maps that it refers to.
  *
  * Nothing else about the instructions is looked at: the device decides what a program may be, and says
  * at which instruction it refused one.

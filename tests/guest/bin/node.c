@@ -21,8 +21,7 @@ const char *node_path = "/dev/accel/accel0";
 
 static int num_tests, num_failed;
 
-#define INSN(c, d, s, o, i) \
-	{ .code = (c), .dst_reg = (d), .src_reg = (s), .off = (o), .imm = (i) }
+#define INSN(c, d, s, o, i) { .code = (c), .dst_reg = (d), .src_reg = (s), .off = (o), .imm = (i) }
 
 /* int store(struct { __u32 *out; __u64 add; } *arg) { out[id] = id + add; return 0; } */
 const struct bpf_insn store_prog[11] = {
@@ -155,7 +154,11 @@ int bo_close(int fd, struct buffer *bo)
 int map_new(int fd, uint32_t type, uint32_t key, uint32_t value, uint32_t entries, uint32_t *handle)
 {
 	struct drm_virtio_gpgpu_map_create c = {
-		.type = type, .key_size = key, .value_size = value, .max_entries = entries, .name = "m",
+		.type = type,
+		.key_size = key,
+		.value_size = value,
+		.max_entries = entries,
+		.name = "m",
 	};
 	int r = call(fd, DRM_IOCTL_VIRTIO_GPGPU_MAP_CREATE, &c);
 
@@ -164,12 +167,15 @@ int map_new(int fd, uint32_t type, uint32_t key, uint32_t value, uint32_t entrie
 	return r;
 }
 
-int map_op(int fd, uint32_t handle, uint32_t op, const void *key, void *value, uint32_t size,
-	   uint32_t flags)
+int map_op(int fd, uint32_t handle, uint32_t op, const void *key, void *value, uint32_t size, uint32_t flags)
 {
 	struct drm_virtio_gpgpu_map_op m = {
-		.handle = handle, .op = op, .key = (uintptr_t)key, .value = (uintptr_t)value,
-		.value_size = size, .flags = flags,
+		.handle = handle,
+		.op = op,
+		.key = (uintptr_t)key,
+		.value = (uintptr_t)value,
+		.value_size = size,
+		.flags = flags,
 	};
 	int r = call(fd, DRM_IOCTL_VIRTIO_GPGPU_MAP_OP, &m);
 
@@ -181,8 +187,13 @@ int prog_new(int fd, uint32_t kind, const struct bpf_insn *insns, uint32_t n, co
 	     uint32_t *handle, char *message, uint32_t size)
 {
 	struct drm_virtio_gpgpu_prog_create c = {
-		.kind = kind, .num_insns = n, .insns = (uintptr_t)insns, .num_args = strlen(args),
-		.name = "p", .message = (uintptr_t)message, .message_size = size,
+		.kind = kind,
+		.num_insns = n,
+		.insns = (uintptr_t)insns,
+		.num_args = strlen(args),
+		.name = "p",
+		.message = (uintptr_t)message,
+		.message_size = size,
 	};
 	char why[VIRTIO_GPGPU_MESSAGE] = "";
 	int r;
@@ -194,8 +205,9 @@ int prog_new(int fd, uint32_t kind, const struct bpf_insn *insns, uint32_t n, co
 
 	/* One letter for each argument: v(alue), b(uffer), r(ead-only buffer). */
 	for (uint32_t i = 0; i < c.num_args; i++)
-		c.arg_kind[i] = args[i] == 'v' ? VIRTIO_GPGPU_ARG_VALUE :
-				args[i] == 'b' ? VIRTIO_GPGPU_ARG_BUFFER : VIRTIO_GPGPU_ARG_BUFFER_RO;
+		c.arg_kind[i] = args[i] == 'v'	 ? VIRTIO_GPGPU_ARG_VALUE
+				: args[i] == 'b' ? VIRTIO_GPGPU_ARG_BUFFER
+						 : VIRTIO_GPGPU_ARG_BUFFER_RO;
 	r = call(fd, DRM_IOCTL_VIRTIO_GPGPU_PROG_CREATE, &c);
 	last_result = c.result;
 	*handle = c.handle;
@@ -224,8 +236,11 @@ int submit(int fd, struct drm_virtio_gpgpu_submit *s, uint32_t *job)
 int submit_nop(int fd, uint32_t timeline, uint32_t in, uint32_t out, uint32_t *job)
 {
 	struct drm_virtio_gpgpu_submit s = {
-		.type = DRM_VIRTIO_GPGPU_JOB_NOP, .timeline = timeline, .in_syncobjs = (uintptr_t)&in,
-		.num_in_syncobjs = in != 0, .out_syncobj = out,
+		.type = DRM_VIRTIO_GPGPU_JOB_NOP,
+		.timeline = timeline,
+		.in_syncobjs = (uintptr_t)&in,
+		.num_in_syncobjs = in != 0,
+		.out_syncobj = out,
 	};
 
 	return submit(fd, &s, job);
@@ -245,7 +260,9 @@ int submit_fill(int fd, uint32_t bo, uint64_t offset, uint64_t size, uint32_t pa
 int submit_busy(int fd, uint32_t prog, uint32_t timeline, uint32_t out, uint32_t *job)
 {
 	struct drm_virtio_gpgpu_submit s = {
-		.type = DRM_VIRTIO_GPGPU_JOB_DISPATCH, .timeline = timeline, .out_syncobj = out,
+		.type = DRM_VIRTIO_GPGPU_JOB_DISPATCH,
+		.timeline = timeline,
+		.out_syncobj = out,
 	};
 
 	s.dispatch.prog = prog;
@@ -293,7 +310,8 @@ int syncobj_new(int fd, uint32_t *handle)
 int syncobj_wait(int fd, uint32_t handle, double seconds)
 {
 	struct drm_syncobj_wait w = {
-		.handles = (uintptr_t)&handle, .count_handles = 1,
+		.handles = (uintptr_t)&handle,
+		.count_handles = 1,
 		.timeout_nsec = (int64_t)((now() + seconds) * 1e9),
 	};
 

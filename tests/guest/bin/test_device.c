@@ -118,11 +118,13 @@ static void lose_device(const char *what)
 	is(submit_busy(fd, prog, 0, 0, &job), -ENODEV, "%s: nor programs", what);
 	is(bo.map[0], 1, "%s: the mapping is as it was", what);
 	ok(!bo_new(fd2, 1 << 20, DRM_VIRTIO_GPGPU_BO_SHM, &more) &&
-	   !submit_fill(fd2, more.handle, 0, more.size, 0x07070707, &job) && !job_end(fd2, job) &&
-	   more.map[0] == 7 && bo.map[0] == 1, "%s: the new file's buffer is another", what);
+		   !submit_fill(fd2, more.handle, 0, more.size, 0x07070707, &job) && !job_end(fd2, job) &&
+		   more.map[0] == 7 && bo.map[0] == 1,
+	   "%s: the new file's buffer is another", what);
 	munmap(bo.map, bo.size);
 	close(fd);
-	ok(!submit_nop(fd2, 0, 0, 0, &job) && !job_end(fd2, job), "%s: closing the old file is harmless", what);
+	ok(!submit_nop(fd2, 0, 0, 0, &job) && !job_end(fd2, job), "%s: closing the old file is harmless",
+	   what);
 	printf("# generation %u, then %u\n", g.generation, after);
 	close(fd2);
 }
@@ -270,6 +272,7 @@ void test_suspend(void)
 	fd2 = open_again(&after);
 	ok(fd2 >= 0, "suspend: a new file works");
 	close(fd);
-	ok(!submit_nop(fd2, 0, 0, 0, &job) && !job_end(fd2, job), "suspend: closing the old file is harmless");
+	ok(!submit_nop(fd2, 0, 0, 0, &job) && !job_end(fd2, job),
+	   "suspend: closing the old file is harmless");
 	close(fd2);
 }

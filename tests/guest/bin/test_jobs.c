@@ -10,7 +10,7 @@
 #include "node.h"
 
 #define BAD_POINTER 0x1000
-#define MS 1000000ll
+#define MS	    1000000ll
 
 static int copy(int fd, uint32_t dst, uint64_t dst_offset, uint32_t src, uint64_t src_offset, uint64_t size)
 {
@@ -95,7 +95,8 @@ static void test_dispatch(int fd)
 	struct buffer bo;
 
 	bo_new(fd, 1 << 16, DRM_VIRTIO_GPGPU_BO_SHM, &bo);
-	if (!is(prog_new(fd, VIRTIO_GPGPU_PROG_GPGPU, store_prog, ARRAY_SIZE(store_prog), "bv", &prog, NULL, 0),
+	if (!is(prog_new(fd, VIRTIO_GPGPU_PROG_GPGPU, store_prog, ARRAY_SIZE(store_prog), "bv", &prog, NULL,
+			 0),
 		0, "dispatch: its program"))
 		return;
 	args[0].handle = bo.handle;
@@ -116,12 +117,12 @@ static void test_dispatch(int fd)
 	   (unsigned long long)w.device_ns, w.slices);
 	by_handle(fd, DRM_IOCTL_VIRTIO_GPGPU_JOB_DESTROY, job);
 
-	s.dispatch.grid[0] = 1 << 20;	/* far beyond the buffer */
+	s.dispatch.grid[0] = 1 << 20; /* far beyond the buffer */
 	submit(fd, &s, &job);
 	w.job = job;
 	is(call(fd, DRM_IOCTL_VIRTIO_GPGPU_JOB_WAIT, &w), -EIO, "dispatch: out of bounds is a fault");
 	ok(w.result.status == VIRTIO_GPGPU_S_FAULT && w.result.reason == VIRTIO_GPGPU_R_OUT_OF_BOUNDS &&
-	   w.fault_count == (1 << 20) - (1 << 14) && w.fault_insn == 8,
+		   w.fault_count == (1 << 20) - (1 << 14) && w.fault_insn == 8,
 	   "dispatch: %llu faults, at instruction %u, first item %llu", (unsigned long long)w.fault_count,
 	   w.fault_insn, (unsigned long long)w.result.detail);
 	by_handle(fd, DRM_IOCTL_VIRTIO_GPGPU_JOB_DESTROY, job);
@@ -173,7 +174,8 @@ static void test_packets(int fd)
 	if (!descs || !results)
 		groan("no memory");
 	bo_new(fd, N * STRIDE, DRM_VIRTIO_GPGPU_BO_SHM, &bo);
-	is(prog_new(fd, VIRTIO_GPGPU_PROG_XDP, pass_prog, 2, "", &prog, NULL, 0), 0, "packets: their program");
+	is(prog_new(fd, VIRTIO_GPGPU_PROG_XDP, pass_prog, 2, "", &prog, NULL, 0), 0,
+	   "packets: their program");
 	for (uint32_t i = 0; i < N; i++)
 		descs[i] = (struct drm_virtio_gpgpu_packet_desc){ .data_off = 32, .data_len = 60 + i % 30 };
 	s.packets.prog = prog;
@@ -193,8 +195,9 @@ static void test_packets(int fd)
 		       results[i].data_len != 60 + i % 30 || results[i].fault;
 	is(bad, 0, "packets: all passed as they came");
 	ok(w.num_results == N && w.verdicts[XDP_PASS] == N && !w.verdicts[XDP_DROP] &&
-	   w.bytes == N * 60 + N / 30 * 435, "packets: %llu passed, %llu bytes",
-	   (unsigned long long)w.verdicts[XDP_PASS], (unsigned long long)w.bytes);
+		   w.bytes == N * 60 + N / 30 * 435,
+	   "packets: %llu passed, %llu bytes", (unsigned long long)w.verdicts[XDP_PASS],
+	   (unsigned long long)w.bytes);
 	is(results[N].verdict, 77, "packets: nothing behind the results");
 	memset(results, 0xff, N * sizeof(*results));
 	w.max_results = 5;

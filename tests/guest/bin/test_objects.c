@@ -12,8 +12,8 @@
 #include "node.h"
 
 #define BAD_POINTER ((void *)(uintptr_t)0x1000)
-#define KIB 1024ull
-#define MIB (KIB * KIB)
+#define KIB	    1024ull
+#define MIB	    (KIB * KIB)
 
 void test_caps(void)
 {
@@ -147,7 +147,8 @@ static void test_map_ops(int fd, uint32_t map)
 	is(map_op(fd, map, DRM_VIRTIO_GPGPU_MAP_NEXT_KEY, &key, &next, 4, 0), -ENOENT, "map: last key");
 	is(map_op(fd, map, DRM_VIRTIO_GPGPU_MAP_UPDATE, &key, &value, 8, 99), -EINVAL, "map: bad flags");
 	is(map_op(fd, map, DRM_VIRTIO_GPGPU_MAP_UPDATE, &key, &value, 4, 0), -EINVAL, "map: short value");
-	is(map_op(fd, map, DRM_VIRTIO_GPGPU_MAP_UPDATE, &key, &value, 1 << 30, 0), -EINVAL, "map: long value");
+	is(map_op(fd, map, DRM_VIRTIO_GPGPU_MAP_UPDATE, &key, &value, 1 << 30, 0), -EINVAL,
+	   "map: long value");
 	is(map_op(fd, map, DRM_VIRTIO_GPGPU_MAP_LOOKUP, &key, &got, 7, 0), -EINVAL, "map: no room for value");
 	is(map_op(fd, map, DRM_VIRTIO_GPGPU_MAP_LOOKUP, &key, &got, 8, 1), -EINVAL, "map: flags on look-up");
 	is(map_op(fd, map, DRM_VIRTIO_GPGPU_MAP_LOOKUP, NULL, &got, 8, 0), -EFAULT, "map: no key");
@@ -155,7 +156,8 @@ static void test_map_ops(int fd, uint32_t map)
 	   "map: bad value pointer");
 	is(map_op(fd, map, DRM_VIRTIO_GPGPU_MAP_UPDATE, BAD_POINTER, &value, 8, 0), -EFAULT,
 	   "map: bad key pointer");
-	is(map_op(fd, map, DRM_VIRTIO_GPGPU_MAP_NEXT_KEY, NULL, &next, 3, 0), -EINVAL, "map: no room for key");
+	is(map_op(fd, map, DRM_VIRTIO_GPGPU_MAP_NEXT_KEY, NULL, &next, 3, 0), -EINVAL,
+	   "map: no room for key");
 	is(map_op(fd, map, 0, &key, &value, 8, 0), -EINVAL, "map: operation 0");
 	is(map_op(fd, map, 5, &key, &value, 8, 0), -EINVAL, "map: operation 5");
 	is(map_op(fd, map + 1000, DRM_VIRTIO_GPGPU_MAP_LOOKUP, &key, &got, 8, 0), -ENOENT, "map: bad handle");
@@ -195,12 +197,13 @@ static void test_maps(int fd)
 	    is(map_new(fd, VIRTIO_GPGPU_MAP_PERCPU_ARRAY, 4, 5, 3, &map), 0, "map: per-CPU array")) {
 		for (uint32_t i = 0; i < caps.num_cpus; i++)
 			values[i] = i + 1;
-		is(map_op(fd, map, DRM_VIRTIO_GPGPU_MAP_UPDATE, &key, values, bytes, 0), 0, "map: per CPU, update");
+		is(map_op(fd, map, DRM_VIRTIO_GPGPU_MAP_UPDATE, &key, values, bytes, 0), 0,
+		   "map: per CPU, update");
 		memset(values, 0xff, sizeof(values));
 		is(map_op(fd, map, DRM_VIRTIO_GPGPU_MAP_LOOKUP, &key, values, bytes, 0), 0,
 		   "map: per CPU, look up");
 		ok(values[0] == 1 && values[caps.num_cpus - 1] == caps.num_cpus &&
-		   (bytes == sizeof(values) || values[caps.num_cpus] == UINT64_MAX),
+			   (bytes == sizeof(values) || values[caps.num_cpus] == UINT64_MAX),
 		   "map: per CPU, the values, and nothing behind them");
 		is(map_op(fd, map, DRM_VIRTIO_GPGPU_MAP_UPDATE, &key, values, 5, 0), -EINVAL,
 		   "map: per CPU, one value is not enough");
@@ -254,7 +257,8 @@ void test_programs(void)
 	is(prog_new(fd, VIRTIO_GPGPU_PROG_XDP, bad, 2, "", &prog, message, sizeof(message)), -EINVAL,
 	   "program: bad opcode");
 	ok(last_result.status == VIRTIO_GPGPU_S_REJECTED && last_result.reason == VIRTIO_GPGPU_R_OPCODE &&
-	   last_result.detail == 1, "program: refused at instruction 1");
+		   last_result.detail == 1,
+	   "program: refused at instruction 1");
 	ok(memchr(message, 0, sizeof(message)) && message[0] && message[0] != 'x', "program: says why: %.80s",
 	   message);
 	memset(tiny, 'x', sizeof(tiny));
@@ -275,7 +279,8 @@ void test_programs(void)
 	   "program: half an instruction, no map");
 	ref[0].src_reg = 0;
 	ok(prog_new(fd, VIRTIO_GPGPU_PROG_XDP, ref, 1, "", &prog, NULL, 0) < 0 &&
-	   last_result.status == VIRTIO_GPGPU_S_REJECTED, "program: half an instruction");
+		   last_result.status == VIRTIO_GPGPU_S_REJECTED,
+	   "program: half an instruction");
 	ok(prog_new(fd, 99, pass_prog, 2, "", &prog, NULL, 0) < 0, "program: kind 99");
 	is(prog_new(fd, VIRTIO_GPGPU_PROG_XDP, pass_prog, 0, "", &prog, NULL, 0), -EINVAL, "program: empty");
 	is(prog_new(fd, VIRTIO_GPGPU_PROG_XDP, pass_prog, UINT32_MAX, "", &prog, NULL, 0), -E2BIG,
@@ -284,7 +289,10 @@ void test_programs(void)
 	   "program: bad pointer");
 
 	c = (struct drm_virtio_gpgpu_prog_create){
-		.kind = VIRTIO_GPGPU_PROG_XDP, .num_insns = 2, .insns = (uintptr_t)pass_prog, .pad = 1,
+		.kind = VIRTIO_GPGPU_PROG_XDP,
+		.num_insns = 2,
+		.insns = (uintptr_t)pass_prog,
+		.pad = 1,
 	};
 	is(call(fd, DRM_IOCTL_VIRTIO_GPGPU_PROG_CREATE, &c), -EINVAL, "program: pad");
 	c.pad = 0;
