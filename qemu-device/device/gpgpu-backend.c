@@ -100,7 +100,12 @@ void gpgpu_backend_welcomed(GpgpuBackend *backend)
 
     trace_gpgpu_backend_welcomed(backend->device, backend->worker_pid);
     backend->state = GPGPU_BACKEND_READY;
-    timer_del(backend->timer);
+    if (QTAILQ_EMPTY(&backend->sessions)) {
+        timer_del(backend->timer);
+    } else {
+        /* a worker that never answers OPEN */
+        backend_redial(backend, GPGPU_CONNECT_TIMEOUT_MS);
+    }
     QTAILQ_FOREACH(session, &backend->sessions, next) {
         if (!backend_open(session, &err)) {
             error_prepend(&err, "gpgpu: %s: ", session->name);
@@ -111,9 +116,24 @@ void gpgpu_backend_welcomed(GpgpuBackend *backend)
     }
 }
 
+static bool backend_is_opening(GpgpuBackend *backend)
+{
+    GpgpuSession *session;
+
+    QTAILQ_FOREACH(session, &backend->sessions, next) {
+        if (session->open_token) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* The worker answered OPEN. */
 void gpgpu_backend_opened(GpgpuSession *session, int error, const char *message)
 {
+    if (!backend_is_opening(session->backend)) {
+        timer_del(session->backend->timer);
+    }
     trace_gpgpu_session_opened(session->id, session->name, error);
     session->open = !error;
     /* the first time the answer is gpgpu_session_open()'s business */
@@ -185,7 +205,8 @@ bool gpgpu_session_open(GpgpuBackend *backend, GpgpuSession *session,
         error_setg(errp, "backend lost its worker and cannot reach another");
         return false;
     }
-    if (backend->state == GPGPU_BACKEND_CLOSED && !backend_dial(backend, errp)) {
+    if (backend->state == GPGPU_BACKEND_CLOSED &&
+        !backend_dial(backend, errp)) {
         return false;
     }
     if (!gpgpu_connection_wait(backend, backend_is_ready, backend,

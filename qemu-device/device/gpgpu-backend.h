@@ -188,6 +188,7 @@ bool gpgpu_connection_send_open(GpgpuSession *session, Error **errp);
 bool gpgpu_connection_wait(GpgpuBackend *backend, bool (*done)(void *opaque),
                            void *opaque, int timeout_ms);
 void gpgpu_backend_welcomed(GpgpuBackend *backend);
-void gpgpu_backend_opened(GpgpuSession *session, int error, const char *message);
+void gpgpu_backend_opened(GpgpuSession *session, int error,
+                          const char *message);
 
 #endif

@@ -2,9 +2,9 @@
  * The connection between a GPGPU backend and its worker: messages and sessions
  *
  * How it works: messages go out in the caller's context and are answered by an
- * ACK with the same token. What must be finished before the VM may go on (pause,
- * reset, close, the first open) is waited for by polling the socket with a time
- * limit; everything else is handled as it comes, by the main loop.
+ * ACK with the same token. What must be finished before the VM may go on
+ * (pause, reset, close, the first open) is waited for by polling the socket,
+ * with a time limit; everything else is handled as it comes, by the main loop.
  *
  * Invariants: a message is taken apart only here. The worker is not trusted: a
  * message of the wrong size or an unknown type, an acknowledgement out of turn
@@ -219,7 +219,7 @@ static int connection_receive(GpgpuBackend *backend)
         return -1;
     }
     memset(&in, 0, sizeof(in));
-    /* recv, not recvmsg: descriptors that come along are dropped by the kernel */
+    /* recv, not recvmsg: the kernel drops descriptors that come along */
     size = RETRY_ON_EINTR(recv(backend->fd, &in, sizeof(in),
                                MSG_DONTWAIT | MSG_TRUNC));
     if (size < 0 && errno == EAGAIN) {

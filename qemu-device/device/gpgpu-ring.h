@@ -19,15 +19,15 @@ typedef struct GpgpuRing {
     uint8_t *resp;              /* data of the response ring */
     size_t file_size;
     int fd;
-    uint64_t req_tail;          /* what we produced; the truth, never read back */
+    uint64_t req_tail;          /* what we produced, never read back */
     uint64_t req_head;          /* the worker's, as last seen and checked */
-    uint64_t resp_head;         /* what we consumed; the truth, never read back */
-    uint64_t resp_next;         /* where the record after the peeked one starts */
+    uint64_t resp_head;         /* what we consumed, never read back */
+    uint64_t resp_next;         /* where the record after that starts */
 } GpgpuRing;
 
 typedef struct GpgpuResponse {
     uint64_t tag;
-    const uint8_t *data;        /* in the ring: the worker may still change it */
+    const uint8_t *data;        /* in the ring: it may still change */
     uint32_t length;            /* bytes of data */
     uint32_t num_ranges;
     GpgpuRange ranges[GPGPU_MAX_RANGES];
@@ -62,7 +62,8 @@ bool gpgpu_ring_must_kick(GpgpuRing *ring);
  * Returns: 1 with @response filled (release it with gpgpu_ring_release()), 0 if
  * there is none, -1 if the ring is broken.
  */
-int gpgpu_ring_peek(GpgpuRing *ring, uint64_t shm_size, GpgpuResponse *response);
+int gpgpu_ring_peek(GpgpuRing *ring, uint64_t shm_size,
+                    GpgpuResponse *response);
 
 /**
  * gpgpu_ring_release: free the peeked response

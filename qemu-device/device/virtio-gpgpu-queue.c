@@ -98,7 +98,7 @@ static void device_broken(VirtIOGpgpu *s)
 
 /*
  * Put one request on the ring.
- * Returns: false if there is no room; then @request still belongs to the caller.
+ * Returns: false if there is no room; then @request is still the caller's.
  */
 static bool queue_send(VirtIOGpgpuQueue *q, VirtIOGpgpuRequest *request)
 {

@@ -3,27 +3,23 @@
  *
  * How it works: the device is transport. It owns the shared-memory region and
  * one session on a backend; what the guest asks for is done by the backend's
- * worker. This file handles everything rare: set-up, feature negotiation,
- * reset, stop and continue, a lost worker, unplug. The data path is in
- * virtio-gpgpu-queue.c, the choice of its thread in virtio-gpgpu-dataplane.c.
+ * worker. This file has what is set up and torn down. The data path is in
+ * virtio-gpgpu-queue.c, the choice of its thread in virtio-gpgpu-dataplane.c,
+ * reset, stop and a lost worker in virtio-gpgpu-state.c.
  *
- * Invariants: after reset, stop, savevm, unplug and shutdown have returned
- * nothing writes the guest's memory on the device's behalf: each of them waits
- * for the worker to say so, for GPGPU_ACK_TIMEOUT_MS at most, and else ends it.
- * The generation grows by one with each lost worker, and every request that
- * the lost one had is answered.
+ * Invariants: after unplug, as after a reset or a stop, nothing writes the
+ * guest's memory on the device's behalf: the worker says so within
+ * GPGPU_ACK_TIMEOUT_MS, or it is ended.
  *
  * Threads: BQL.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "qemu/osdep.h"
-#include "block/aio-wait.h"
 #include "hw/qdev-properties.h"
 #include "hw/virtio/virtio-bus.h"
 #include "migration/blocker.h"
 #include "qapi/error.h"
-#include "qapi/qapi-events-gpgpu.h"
 #include "qemu/cutils.h"
 #include "qemu/error-report.h"
 #include "qemu/main-loop.h"
@@ -96,159 +92,6 @@ bool virtio_gpgpu_check_quota(const GpgpuQuota *quota, Error **errp)
     return true;
 }
 
-/* Worker lost and found -----------------------------------------------------*/
-
-/* Context: as s->ctx */
-static void gpgpu_lost_in_context(void *opaque)
-{
-    VirtIOGpgpu *s = opaque;
-
-    s->online = false;
-    s->lost = true;
-    if (s->running) {
-        s->lost = false;
-        virtio_gpgpu_fail_requests(s);
-    }
-}
-
-/* Context: as s->ctx */
-static void gpgpu_online_in_context(void *opaque)
-{
-    VirtIOGpgpu *s = opaque;
-
-    s->online = true;
-    s->used = false;
-    /* requests that a stopped guest still has with the dead worker */
-    if (!s->lost) {
-        virtio_gpgpu_run_queues(s);
-    }
-}
-
-/* Tell the guest what happened, if it runs; else when it does. */
-static void gpgpu_notify_guest(VirtIOGpgpu *s)
-{
-    VirtIODevice *vdev = VIRTIO_DEVICE(s);
-
-    if (!vdev->vm_running) {
-        return;
-    }
-    if (s->lost_notify) {
-        s->lost_notify = false;
-        virtio_gpgpu_send_event(s, VIRTIO_GPGPU_EV_DEVICE_LOST,
-                                VIRTIO_GPGPU_R_WORKER_DIED, s->generation);
-        virtio_notify_config(vdev);
-    }
-    if (s->ready_notify) {
-        s->ready_notify = false;
-        virtio_gpgpu_send_event(s, VIRTIO_GPGPU_EV_DEVICE_READY,
-                                VIRTIO_GPGPU_R_NONE, s->generation);
-    }
-}
-
-static void gpgpu_lost(void *opaque, const char *reason)
-{
-    VirtIOGpgpu *s = opaque;
-    g_autofree char *path = object_get_canonical_path(OBJECT(s));
-    const char *id = virtio_gpgpu_id(s);
-
-    trace_virtio_gpgpu_lost(s, reason, s->generation + 1);
-    qatomic_set(&s->generation, s->generation + 1);
-    s->session.generation = s->generation;
-    virtio_gpgpu_in_context(s, gpgpu_lost_in_context);
-    /* whatever was wrong with it, the next worker has a new ring */
-    qemu_bh_cancel(s->broken_bh);
-
-    qapi_event_send_gpgpu_device_lost(id, path, reason, s->generation);
-    s->lost_notify = true;
-    s->ready_notify = false;
-    gpgpu_notify_guest(s);
-}
-
-static void gpgpu_ready(void *opaque)
-{
-    VirtIOGpgpu *s = opaque;
-
-    trace_virtio_gpgpu_ready(s, s->generation);
-    virtio_gpgpu_in_context(s, gpgpu_online_in_context);
-    s->ready_notify = true;
-    gpgpu_notify_guest(s);
-}
-
-static void gpgpu_event(void *opaque, uint32_t type, uint32_t reason,
-                        uint64_t value)
-{
-    /* lost and ready are for the device to say */
-    if (type == VIRTIO_GPGPU_EV_QUOTA) {
-        virtio_gpgpu_send_event(opaque, type, reason, value);
-    }
-}
-
-static void gpgpu_poll(void *opaque)
-{
-    VirtIOGpgpu *s = opaque;
-
-    if (!s->ctx) {
-        virtio_gpgpu_run_responses(s);
-    }
-}
-
-static const GpgpuSessionOps gpgpu_session_ops = {
-    .ready = gpgpu_ready,
-    .lost = gpgpu_lost,
-    .event = gpgpu_event,
-    .poll = gpgpu_poll,
-};
-
-/* The ring was found broken in the device's context. */
-static void gpgpu_broken(void *opaque)
-{
-    VirtIOGpgpu *s = opaque;
-
-    gpgpu_backend_lost(s->session.backend, "worker broke the ring");
-}
-
-/* Stop and continue ---------------------------------------------------------*/
-
-/* Context: as s->ctx */
-static void gpgpu_stop_in_context(void *opaque)
-{
-    VirtIOGpgpu *s = opaque;
-
-    /* what the worker finished before it paused */
-    while (virtio_gpgpu_run_responses(s)) {
-    }
-    s->running = false;
-}
-
-/* Context: as s->ctx */
-static void gpgpu_start_in_context(void *opaque)
-{
-    VirtIOGpgpu *s = opaque;
-
-    s->running = true;
-    if (s->lost) {
-        s->lost = false;
-        virtio_gpgpu_fail_requests(s);
-    }
-    virtio_gpgpu_run_responses(s);
-    virtio_gpgpu_run_queues(s);
-}
-
-static void gpgpu_vm_state_change(void *opaque, bool running, RunState state)
-{
-    VirtIOGpgpu *s = opaque;
-
-    trace_virtio_gpgpu_vm_state(s, running);
-    if (running) {
-        gpgpu_session_resume(&s->session);
-        virtio_gpgpu_in_context(s, gpgpu_start_in_context);
-        gpgpu_notify_guest(s);
-    } else {
-        gpgpu_session_pause(&s->session);
-        virtio_gpgpu_in_context(s, gpgpu_stop_in_context);
-    }
-}
-
 /* Virtio --------------------------------------------------------------------*/
 
 static void virtio_gpgpu_get_config(VirtIODevice *vdev, uint8_t *data)
@@ -276,53 +119,13 @@ static uint64_t virtio_gpgpu_get_features(VirtIODevice *vdev, uint64_t features,
                          1ULL << VIRTIO_GPGPU_F_DEVICE_MEM |    \
                          1ULL << VIRTIO_GPGPU_F_NET)
 
-/*
- * The worker has answered everything, but where the ring was full some of it
- * may still be on its way. A response may not come later than this.
- */
-static void gpgpu_take_all_responses(VirtIOGpgpu *s)
-{
-    int64_t deadline = g_get_monotonic_time() + GPGPU_ACK_TIMEOUT_MS * 1000LL;
-
-    while (s->num_free < s->num_slots && s->online) {
-        if (virtio_gpgpu_run_responses(s)) {
-            continue;
-        }
-        if (g_get_monotonic_time() >= deadline) {
-            gpgpu_backend_lost(s->session.backend,
-                               "worker did not answer every request");
-            return;
-        }
-        g_usleep(100);
-    }
-}
-
-/*
- * Destroy what the driver made and forget what it asked for. The transport has
- * stopped ioeventfd, so the queues are ours.
- */
-static void gpgpu_reset_session(VirtIOGpgpu *s, uint64_t features)
-{
-    if (!s->used && s->session.features == features) {
-        return;
-    }
-    virtio_gpgpu_detach_requests(s, NULL);
-    s->draining = true;
-    gpgpu_session_reset(&s->session, features);
-    gpgpu_take_all_responses(s);
-    s->draining = false;
-    s->lost = false;
-    s->used = false;
-    virtio_gpgpu_init_slots(s);
-}
-
 static void virtio_gpgpu_set_status(VirtIODevice *vdev, uint8_t status)
 {
     VirtIOGpgpu *s = VIRTIO_GPGPU(vdev);
 
     if ((status & VIRTIO_CONFIG_S_DRIVER_OK) &&
         !(vdev->status & VIRTIO_CONFIG_S_DRIVER_OK) && !s->ctx) {
-        gpgpu_reset_session(s, vdev->guest_features & GPGPU_FEATURES);
+        virtio_gpgpu_reset_session(s, vdev->guest_features & GPGPU_FEATURES);
     }
 }
 
@@ -332,39 +135,10 @@ static void virtio_gpgpu_reset(VirtIODevice *vdev)
 
     trace_virtio_gpgpu_reset(s);
     assert(!s->ctx);
-    gpgpu_reset_session(s, 0);
+    virtio_gpgpu_reset_session(s, 0);
     s->events_dropped = 0;
     s->lost_notify = false;
     s->ready_notify = false;
-}
-
-struct queue_reset {
-    VirtIOGpgpu *s;
-    VirtIOGpgpuQueue *queue;
-};
-
-/* Context: as s->ctx */
-static void gpgpu_queue_reset_in_context(void *opaque)
-{
-    struct queue_reset *data = opaque;
-
-    virtio_gpgpu_detach_requests(data->s, data->queue);
-}
-
-static void virtio_gpgpu_queue_reset(VirtIODevice *vdev, uint32_t index)
-{
-    VirtIOGpgpu *s = VIRTIO_GPGPU(vdev);
-    struct queue_reset data = { .s = s };
-
-    if (index == VIRTIO_GPGPU_VQ_EVENT || index > s->num_queues) {
-        return;
-    }
-    data.queue = &s->queues[index == VIRTIO_GPGPU_VQ_CONTROL ? 0 : index - 1];
-    if (s->ctx) {
-        aio_wait_bh_oneshot(s->ctx, gpgpu_queue_reset_in_context, &data);
-    } else {
-        gpgpu_queue_reset_in_context(&data);
-    }
 }
 
 /* Realize -------------------------------------------------------------------*/
@@ -451,7 +225,7 @@ static bool gpgpu_open_session(VirtIOGpgpu *s, Error **errp)
     const char *id = virtio_gpgpu_id(s);
 
     s->generation = 1;
-    session->ops = &gpgpu_session_ops;
+    session->ops = &virtio_gpgpu_session_ops;
     session->opaque = s;
     session->shm_fd = memory_region_get_fd(&s->shm);
     session->shm_size = s->shm_size;
@@ -527,7 +301,7 @@ static void virtio_gpgpu_realize(DeviceState *dev, Error **errp)
     s->online = true;
     s->lost = false;
     s->used = false;
-    s->broken_bh = qemu_bh_new(gpgpu_broken, s);
+    s->broken_bh = qemu_bh_new(virtio_gpgpu_broken, s);
     virtio_gpgpu_attach_call(s);
     if (s->iothread) {
         object_ref(OBJECT(s->iothread));
@@ -536,8 +310,8 @@ static void virtio_gpgpu_realize(DeviceState *dev, Error **errp)
      * After virtio_init(), whose own handler then runs first when the VM
      * starts and last when it stops.
      */
-    s->vm_state = qdev_add_vm_change_state_handler(dev, gpgpu_vm_state_change,
-                                                   s);
+    s->vm_state = qdev_add_vm_change_state_handler(
+        dev, virtio_gpgpu_vm_state_change, s);
     QTAILQ_INSERT_TAIL(&devices, s, next);
     return;
 
@@ -561,6 +335,8 @@ static void virtio_gpgpu_unrealize(DeviceState *dev)
     s->draining = true;
     s->running = false;
     virtio_gpgpu_detach_call(s);
+    /* a worker that dies of this is no news to a guest that is rid of us */
+    s->session.attached = false;
     gpgpu_session_close(&s->session);
     s->online = false;
     s->draining = false;

@@ -13,6 +13,7 @@
 #include "qapi/qapi-types-gpgpu.h"
 #include "qom/object.h"
 #include "system/iothread.h"
+#include "system/runstate.h"
 #include "gpgpu-backend.h"
 
 #define TYPE_VIRTIO_GPGPU "virtio-gpgpu-device"
@@ -30,7 +31,7 @@ typedef struct VirtIOGpgpuQueue {
     VirtQueue *vq;
     uint32_t kind;              /* enum gpgpu_record_kind */
     VirtIOGpgpuRequest *stalled; /* popped, but the ring was full */
-    unsigned filled;            /* used elements that the guest cannot see yet */
+    unsigned filled;            /* used elements, not shown to the guest yet */
 } VirtIOGpgpuQueue;
 
 /* Where a request waits for its response; the tag names slot and serial. */
@@ -80,8 +81,8 @@ struct VirtIOGpgpu {
     bool running;               /* the guest's memory may be touched */
     bool draining;              /* responses are taken, and all dropped */
     bool online;                /* there is a worker with a good ring */
-    bool lost;                  /* requests of a dead worker wait to be failed */
-    bool used;                  /* the worker got requests since the last reset */
+    bool lost;                  /* a dead worker's requests are to be failed */
+    bool used;                  /* the worker got requests since a reset */
 
     /* Used with the BQL only */
     uint32_t generation;
@@ -93,7 +94,7 @@ struct VirtIOGpgpu {
     QTAILQ_ENTRY(VirtIOGpgpu) next;
 };
 
-/* virtio-gpgpu-queue.c: run in the device's context unless stated ------------*/
+/* virtio-gpgpu-queue.c: in the device's context unless stated */
 
 /* Queue handler: take requests and pass them on. */
 void virtio_gpgpu_handle_output(VirtIODevice *vdev, VirtQueue *vq);
@@ -114,7 +115,7 @@ void virtio_gpgpu_init_slots(VirtIOGpgpu *s);
 void virtio_gpgpu_send_event(VirtIOGpgpu *s, uint32_t type, uint32_t reason,
                              uint64_t value);
 
-/* virtio-gpgpu-dataplane.c ---------------------------------------------------*/
+/* virtio-gpgpu-dataplane.c: BQL */
 
 /* Call @fn in the device's context and wait for it. BQL. */
 void virtio_gpgpu_in_context(VirtIOGpgpu *s, void (*fn)(void *opaque));
@@ -125,7 +126,20 @@ void virtio_gpgpu_detach_call(VirtIOGpgpu *s);
 int virtio_gpgpu_start_ioeventfd(VirtIODevice *vdev);
 void virtio_gpgpu_stop_ioeventfd(VirtIODevice *vdev);
 
-/* virtio-gpgpu.c -------------------------------------------------------------*/
+/* virtio-gpgpu-state.c: BQL */
+
+extern const GpgpuSessionOps virtio_gpgpu_session_ops;
+/* Bottom half: the device's context found the ring broken. */
+void virtio_gpgpu_broken(void *opaque);
+void virtio_gpgpu_vm_state_change(void *opaque, bool running, RunState state);
+/*
+ * Destroy what the driver made and answer nothing of what it asked for.
+ * @features: what it negotiated
+ */
+void virtio_gpgpu_reset_session(VirtIOGpgpu *s, uint64_t features);
+void virtio_gpgpu_queue_reset(VirtIODevice *vdev, uint32_t index);
+
+/* virtio-gpgpu.c: BQL */
 
 /* Devices by user-given id or QOM path; NULL with @errp set. */
 VirtIOGpgpu *virtio_gpgpu_find(const char *id, Error **errp);

@@ -8,6 +8,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "qemu/osdep.h"
+#include <sys/wait.h>
 #include "qemu/bswap.h"
 #include "qemu/host-utils.h"
 #include "hw/pci/pci_regs.h"
@@ -18,7 +19,7 @@
 #include "standard-headers/linux/virtio_config.h"
 #include "standard-headers/linux/virtio_pci.h"
 #include "standard-headers/linux/virtio_ring.h"
-#include "virtio-gpgpu-guest.h"
+#include "virtio-gpgpu-cases.h"
 
 #define SHM_BAR         4
 #define GPGPU_PCI_ID    (0x1040 + VIRTIO_ID_GPGPU)
@@ -440,4 +441,50 @@ void check_alive(Device *dev)
     check_status(&response, VIRTIO_GPGPU_S_OK, VIRTIO_GPGPU_R_NONE);
     g_assert_cmphex(response.cookie, ==, seq);
     g_assert_cmpint(response.length, ==, sizeof(struct virtio_gpgpu_resp_job));
+}
+
+Device *start_one(Guest *guest)
+{
+    Device *dev = device_new(guest, SLOT);
+
+    device_start(dev);
+    return dev;
+}
+
+void stop_one(Device *dev)
+{
+    Guest *guest = dev->guest;
+
+    device_free(dev);
+    guest_stop(guest);
+}
+
+pid_t worker_pid(Guest *guest)
+{
+    QDict *row = query_gpgpu(guest, "gpgpu0");
+    pid_t pid = qdict_get_int(row, "worker-pid");
+
+    qobject_unref(row);
+    return pid;
+}
+
+/* A wrong command line ends with one line that names what is wrong. */
+void check_wrong(const char *args, const char *words)
+{
+    const char *qemu = g_getenv("QTEST_QEMU_BINARY");
+    g_autofree char *command = g_strdup_printf(
+        "%s -M q35 -nodefaults -display none -accel qtest -L /usr/share/seabios"
+        " -L /usr/share/qemu %s", qemu, args);
+    g_autofree char *output = NULL;
+    g_autoptr(GError) err = NULL;
+    int status;
+
+    g_spawn_command_line_sync(command, NULL, &output, &status, &err);
+    g_assert_no_error(err);
+    g_assert_true(WIFEXITED(status));
+    g_assert_cmpint(WEXITSTATUS(status), ==, 1);
+    if (!strstr(output, words)) {
+        g_test_message("'%s' is not in: %s", words, output);
+        g_test_fail();
+    }
 }

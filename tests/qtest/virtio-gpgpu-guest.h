@@ -43,7 +43,7 @@ typedef struct Device {
     QVirtioDevice *vdev;
     QPCIBar shm;
     uint64_t shm_size;
-    uint64_t iova_offset;           /* device addresses of slots minus guest's */
+    uint64_t iova_offset;           /* device's address of slots - guest's */
     Queue queue[NUM_QUEUES];
 } Device;
 
