@@ -2,10 +2,10 @@
 /*
  * abi.h - what the engine and compiled code agree on: structures, region numbers, entry points.
  *
- * Included three times: by the engine (which fills the structures), by the run-time library
- * (the files in rt/, compiled to bitcode and linked into every program) and by the native build of that library
- * (the engine runs the guest's map operations with the same code). The translator never lays a
- * structure out itself: it calls functions of the run-time library, which inline.
+ * Included three times: by the engine (which fills the structures), by the run-time library (the files in
+ * rt/, compiled to bitcode and linked into every program) and by the native build of that library (the
+ * engine runs the guest's map operations with the same code). The translator never lays a structure out
+ * itself: it calls functions of the run-time library, which inline.
  *
  * Pointers in a BPF program are never addresses. Where the kind is known they are an offset in a
  * region; elsewhere a handle: region number in the high 16 bits, offset in the low 48. Base addresses
@@ -25,25 +25,25 @@
 /* Region numbers. 0 is no region, so that a small integer is never a pointer that resolves. */
 enum gp_region_id {
 	GP_REGION_NONE = 0,
-	GP_REGION_CTX = 1,	/* xdp_md or the argument block; accesses only where the kind is known */
-	GP_REGION_STACK = 2,	/* of this lane, all frames */
-	GP_REGION_PACKET = 3,	/* this lane's slot, up to data_end */
-	GP_REGION_ARG0 = 8,	/* + argument number: buffer arguments */
-	GP_REGION_MAP0 = 32,	/* + map index in the program: values of a map */
-	GP_REGION_MAPPTR0 = 4096,	/* + map index: the map itself, as a helper's argument; no access */
+	GP_REGION_CTX = 1, /* xdp_md or the argument block; accesses only where the kind is known */
+	GP_REGION_STACK = 2, /* of this lane, all frames */
+	GP_REGION_PACKET = 3, /* this lane's slot, up to data_end */
+	GP_REGION_ARG0 = 8, /* + argument number: buffer arguments */
+	GP_REGION_MAP0 = 32, /* + map index in the program: values of a map */
+	GP_REGION_MAPPTR0 = 4096, /* + map index: the map itself, as a helper's argument; no access */
 };
 
-#define GP_REGION_SHIFT 48
-#define GP_OFFSET_MASK ((1ull << GP_REGION_SHIFT) - 1)
+#define GP_REGION_SHIFT	 48
+#define GP_OFFSET_MASK	 ((1ull << GP_REGION_SHIFT) - 1)
 #define GP_MAX_PROG_MAPS 64
-#define GP_STACK_FRAME 512
-#define GP_MAX_FRAMES 8
-#define GP_GUARD (64u << 10)	/* inaccessible bytes in front of and behind every region's window */
+#define GP_STACK_FRAME	 512
+#define GP_MAX_FRAMES	 8
+#define GP_GUARD	 (64u << 10) /* inaccessible bytes in front of and behind every region's window */
 
 struct gp_region {
 	uint8_t *base;
-	uint64_t size;		/* bytes that may be accessed; 0: none */
-	uint64_t writable;	/* 0 or 1 */
+	uint64_t size;  /* bytes that may be accessed; 0: none */
+	uint64_t writable; /* 0 or 1 */
 };
 
 /*
@@ -51,36 +51,36 @@ struct gp_region {
  * engine allocates them apart from the rest, both zeroed, and gp_map_layout() (rt/maps.h) splits the rest.
  */
 struct gp_map {
-	uint32_t type;		/* VIRTIO_GPGPU_MAP_* */
+	uint32_t type;  /* VIRTIO_GPGPU_MAP_* */
 	uint32_t key_size;
 	uint32_t value_size;
 	uint32_t max_entries;
-	uint32_t stride;	/* bytes between two values: value_size rounded up to 8 */
-	uint32_t num_cpus;	/* copies of a per-CPU array (CPU 0's first, on cache lines of its own), else 1 */
-	uint32_t frozen;	/* programs may not write */
-	uint32_t seed;		/* of the hash; random, per map */
+	uint32_t stride; /* bytes between two values: value_size rounded up to 8 */
+	uint32_t num_cpus; /* copies of a per-CPU array (CPU 0's first, on cache lines of its own), else 1 */
+	uint32_t frozen; /* programs may not write */
+	uint32_t seed; /* of the hash; random, per map */
 	uint8_t *values;
-	uint64_t values_size;	/* bytes */
-	uint8_t *keys;		/* hash: elements; LPM: nodes */
-	uint32_t *links;	/* LPM: list of free values */
-	uint32_t *buckets;	/* hash: heads and lock words */
-	uint64_t *state;	/* counters and locks, on two cache lines of their own */
-	uint32_t num_buckets;	/* power of two */
+	uint64_t values_size; /* bytes */
+	uint8_t *keys; /* hash: elements; LPM: nodes */
+	uint32_t *links; /* LPM: list of free values */
+	uint32_t *buckets; /* hash: heads and lock words */
+	uint64_t *state; /* counters and locks, on two cache lines of their own */
+	uint32_t num_buckets; /* power of two */
 	uint32_t reserved;
 };
 
 /* What a program needs of the outside; one per job. */
 struct gp_env {
-	struct gp_map **maps;		/* by map index of the program */
-	const struct gp_region *args;	/* PROG_GPGPU: by argument number; size 0 for a value */
-	const uint64_t *arg_values;	/* PROG_GPGPU: by argument number; value, or 0 for a buffer */
-	uint8_t *slots;			/* PROG_XDP: slot 0 */
-	uint64_t stride;		/* bytes of a slot */
-	uint64_t fuel;			/* of one lane */
-	const volatile uint32_t *stop;	/* nonzero: return early, at the end of a lane */
+	struct gp_map **maps; /* by map index of the program */
+	const struct gp_region *args; /* PROG_GPGPU: by argument number; size 0 for a value */
+	const uint64_t *arg_values; /* PROG_GPGPU: by argument number; value, or 0 for a buffer */
+	uint8_t *slots; /* PROG_XDP: slot 0 */
+	uint64_t stride; /* bytes of a slot */
+	uint64_t fuel; /* of one lane */
+	const volatile uint32_t *stop; /* nonzero: return early, at the end of a lane */
 	uint32_t num_maps;
 	uint32_t num_args;
-	const struct gp_clock *clock;	/* of ktime_get_ns, set for this job; NULL: it returns 0 */
+	const struct gp_clock *clock; /* of ktime_get_ns, set for this job; NULL: it returns 0 */
 };
 
 /*
@@ -95,19 +95,19 @@ struct gp_clock {
 
 /* Per device thread. */
 struct gp_thread {
-	uint32_t cpu;			/* smp_processor_id, copy of per-CPU maps */
+	uint32_t cpu; /* smp_processor_id, copy of per-CPU maps */
 	uint32_t reserved;
-	uint64_t random;		/* state of get_prandom_u32; seeded by the engine */
-	uint64_t ktime;			/* last ktime_get_ns, so that it never goes back on one thread */
+	uint64_t random; /* state of get_prandom_u32; seeded by the engine */
+	uint64_t ktime; /* last ktime_get_ns, so that it never goes back on one thread */
 };
 
-struct gp_packet_in {			/* as struct virtio_gpgpu_packet_desc, host endian */
+struct gp_packet_in { /* as struct virtio_gpgpu_packet_desc, host endian */
 	uint32_t data_off, data_len;
 	uint16_t meta_len, rx_queue;
 	uint32_t ingress_port;
 };
 
-struct gp_packet_out {			/* as struct virtio_gpgpu_packet_result */
+struct gp_packet_out { /* as struct virtio_gpgpu_packet_result */
 	uint32_t verdict, egress_port;
 	uint32_t data_off, data_len;
 	uint16_t meta_len, fault;
@@ -121,8 +121,8 @@ struct gp_grid {
 /* Faults of a call, added up by the generated loop. */
 struct gp_faults {
 	uint64_t count;
-	uint64_t first;			/* item or packet */
-	uint32_t reason;		/* VIRTIO_GPGPU_R_* of the first */
+	uint64_t first; /* item or packet */
+	uint32_t reason; /* VIRTIO_GPGPU_R_* of the first */
 	uint32_t insn;
 };
 
@@ -132,10 +132,9 @@ struct gp_faults {
  * i = (z * size[1] + y) * size[0] + x.
  */
 typedef uint64_t gp_xdp_entry(const struct gp_env *env, struct gp_thread *thread,
-			      const struct gp_packet_in *in, struct gp_packet_out *out,
-			      uint64_t first, uint64_t count, struct gp_faults *faults);
-typedef uint64_t gp_grid_entry(const struct gp_env *env, struct gp_thread *thread,
-			       const struct gp_grid *grid, uint64_t first, uint64_t count,
-			       struct gp_faults *faults);
+			      const struct gp_packet_in *in, struct gp_packet_out *out, uint64_t first,
+			      uint64_t count, struct gp_faults *faults);
+typedef uint64_t gp_grid_entry(const struct gp_env *env, struct gp_thread *thread, const struct gp_grid *grid,
+			       uint64_t first, uint64_t count, struct gp_faults *faults);
 
 #endif

@@ -3,15 +3,15 @@
  * clock.c - relates the time stamp counter to CLOCK_MONOTONIC.
  *
  * Programs cannot call the system, so ktime_get_ns extrapolates from the pair that was taken when their job
- * began. The rate is measured from the process's first pair to the newest, so its error shrinks as the process
- * runs; within one job it is far below a microsecond.
+ * began. The rate is measured from the process's first pair to the newest, so its error shrinks as the
+ * process runs; within one job it is far below a microsecond.
  */
 #include <pthread.h>
 #include <time.h>
 #include "clock.h"
 
 #define GP_CALIBRATE_NS 2000000
-#define GP_PAIRS 4
+#define GP_PAIRS	4
 
 static pthread_mutex_t gp_clock_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct gp_clock gp_clock_first;

@@ -13,7 +13,7 @@
 #include "mem.h"
 #include "rt.h"
 
-#define GP_CSUM_MAX 512		/* bytes of both, as in the kernel */
+#define GP_CSUM_MAX 512 /* bytes of both, as in the kernel */
 
 GP_ALWAYS uint64_t gp_sum(const uint8_t *at, uint32_t size, uint32_t invert)
 {

@@ -40,7 +40,7 @@ static __attribute__((noinline)) uint8_t *gp_resolve(const struct gp_env *env, s
 	}
 	if (offset > to.size || size > to.size - offset || !to.size)
 		return NULL;
-	/* The same again as arithmetic that no compiler can drop: a wrong guess of the branch reads offset 0. */
+	/* Again, as arithmetic that no compiler can drop: a wrong guess of the branch reads offset 0. */
 	room = gp_opaque(to.size - offset - size);
 	return to.base + (offset & ~(uint64_t)((int64_t)room >> 63));
 }
@@ -225,14 +225,13 @@ GP_RT uint64_t gp_helper_ktime(struct gp_lane *lane)
 /* ------------------------------------------------------- ids of a work item
  * A dimension that does not exist has one work item, number 0.
  */
-#define GP_ID(name, member)								\
-GP_RT uint64_t gp_helper_##name(struct gp_lane *lane, uint64_t dimension)		\
-{											\
-	uint32_t d = (uint32_t)dimension;						\
-											\
-	return d == 0 ? lane->member[0] : d == 1 ? lane->member[1] :			\
-	       d == 2 ? lane->member[2] : 0;						\
-}
+#define GP_ID(name, member)                                                                                \
+	GP_RT uint64_t gp_helper_##name(struct gp_lane *lane, uint64_t dimension)                          \
+	{                                                                                                  \
+		uint32_t d = (uint32_t)dimension;                                                          \
+                                                                                                           \
+		return d == 0 ? lane->member[0] : d == 1 ? lane->member[1] : d == 2 ? lane->member[2] : 0; \
+	}
 
 GP_ID(global_id, gid)
 GP_ID(local_id, lid)

@@ -2,9 +2,9 @@
 /*
  * libc.c - what generated code may call although nobody wrote the call; images have no undefined symbols.
  *
- * LLVM turns loops and large copies into calls of memcpy and its kin, and floating-point operations that the target
- * has no instruction for into calls of libm. In the bitcode these have their usual names, in the native
- * build gp_soft_*, so that tests can compare them with the C library's.
+ * LLVM turns loops and large copies into calls of memcpy and its kin, and floating-point operations that the
+ * target has no instruction for into calls of libm. In the bitcode these have their usual names, in the
+ * native build gp_soft_*, so that tests can compare them with the C library's.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -78,39 +78,39 @@ GP_NO_IDIOM int GP_LIBC(memcmp)(const void *a, const void *b, size_t n)
  * Rounding to integers. From 2^mantissa on every number is one; below, the added and subtracted constant
  * makes the machine round (to nearest even, the only mode there is here).
  */
-#define GP_ROUND(type, suffix, big)							\
-GP_NO_IDIOM type GP_LIBC(rint##suffix)(type x)						\
-{											\
-	type a = __builtin_fabs##suffix(x);						\
-	volatile type sum = a + big;							\
-											\
-	if (!(a < big))									\
-		return x == x ? x : x + x;						\
-	return __builtin_copysign##suffix(sum - big, x);				\
-}											\
-											\
-GP_NO_IDIOM type GP_LIBC(trunc##suffix)(type x)						\
-{											\
-	type r = GP_LIBC(rint##suffix)(x);						\
-											\
-	if (__builtin_fabs##suffix(r) > __builtin_fabs##suffix(x))			\
-		r -= __builtin_copysign##suffix(1, x);					\
-	return __builtin_copysign##suffix(r, x);					\
-}											\
-											\
-GP_NO_IDIOM type GP_LIBC(floor##suffix)(type x)						\
-{											\
-	type r = GP_LIBC(rint##suffix)(x);						\
-											\
-	return r > x ? r - 1 : r;							\
-}											\
-											\
-GP_NO_IDIOM type GP_LIBC(ceil##suffix)(type x)						\
-{											\
-	type r = GP_LIBC(rint##suffix)(x);						\
-											\
-	return r < x ? __builtin_copysign##suffix(r + 1, x) : r;			\
-}
+#define GP_ROUND(type, suffix, big)                                        \
+	GP_NO_IDIOM type GP_LIBC(rint##suffix)(type x)                     \
+	{                                                                  \
+		type a = __builtin_fabs##suffix(x);                        \
+		volatile type sum = a + big;                               \
+                                                                           \
+		if (!(a < big))                                            \
+			return x == x ? x : x + x;                         \
+		return __builtin_copysign##suffix(sum - big, x);           \
+	}                                                                  \
+                                                                           \
+	GP_NO_IDIOM type GP_LIBC(trunc##suffix)(type x)                    \
+	{                                                                  \
+		type r = GP_LIBC(rint##suffix)(x);                         \
+                                                                           \
+		if (__builtin_fabs##suffix(r) > __builtin_fabs##suffix(x)) \
+			r -= __builtin_copysign##suffix(1, x);             \
+		return __builtin_copysign##suffix(r, x);                   \
+	}                                                                  \
+                                                                           \
+	GP_NO_IDIOM type GP_LIBC(floor##suffix)(type x)                    \
+	{                                                                  \
+		type r = GP_LIBC(rint##suffix)(x);                         \
+                                                                           \
+		return r > x ? r - 1 : r;                                  \
+	}                                                                  \
+                                                                           \
+	GP_NO_IDIOM type GP_LIBC(ceil##suffix)(type x)                     \
+	{                                                                  \
+		type r = GP_LIBC(rint##suffix)(x);                         \
+                                                                           \
+		return r < x ? __builtin_copysign##suffix(r + 1, x) : r;   \
+	}
 
 GP_ROUND(double, , 0x1p52)
 GP_ROUND(float, f, 0x1p23f)
@@ -126,14 +126,20 @@ struct gp_parts {
 
 static uint64_t gp_bits(double x)
 {
-	union { double f; uint64_t u; } v = { .f = x };
+	union {
+		double f;
+		uint64_t u;
+	} v = { .f = x };
 
 	return v.u;
 }
 
 static double gp_double(uint64_t u)
 {
-	union { uint64_t u; double f; } v = { .u = u };
+	union {
+		uint64_t u;
+		double f;
+	} v = { .u = u };
 
 	return v.f;
 }
@@ -162,8 +168,8 @@ static double gp_join(gp_u128 m, int e, int negative)
 	uint64_t top, half, sign = (uint64_t)negative << 63;
 	int shift, len;
 
-	len = (uint64_t)(m >> 64) ? 128 - __builtin_clzll((uint64_t)(m >> 64)) :
-				    64 - __builtin_clzll((uint64_t)m);
+	len = (uint64_t)(m >> 64) ? 128 - __builtin_clzll((uint64_t)(m >> 64))
+				  : 64 - __builtin_clzll((uint64_t)m);
 	/* Bits to drop: down to 53, or to the place of the smallest denormal. */
 	shift = len - 53;
 	if (e + shift < -1074)
@@ -186,7 +192,7 @@ static double gp_join(gp_u128 m, int e, int negative)
 		e++;
 	}
 	if (!(top >> 52))
-		return gp_double(sign | top);	/* denormal or 0: e is -1074 */
+		return gp_double(sign | top); /* denormal or 0: e is -1074 */
 	if (e + 1075 >= 0x7ff)
 		return gp_double(sign | 0x7ffull << 52);
 	return gp_double(sign | (uint64_t)(e + 1075) << 52 | (top & 0xfffffffffffffull));

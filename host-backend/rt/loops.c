@@ -13,8 +13,8 @@
 #include "mem.h"
 #include "rt.h"
 
-#define GP_PREFETCH_AHEAD 4	/* packets */
-#define GP_STOP_EVERY 64	/* work items between two looks at *env->stop; power of two */
+#define GP_PREFETCH_AHEAD 4 /* packets */
+#define GP_STOP_EVERY	  64 /* work items between two looks at *env->stop; power of two */
 
 GP_ALWAYS bool gp_stopped(const volatile uint32_t *stop)
 {
@@ -67,7 +67,8 @@ uint64_t gp_entry_xdp(const struct gp_env *env, struct gp_thread *thread, const 
 
 		if (end - i > GP_PREFETCH_AHEAD)
 			__builtin_prefetch(slots + (i + GP_PREFETCH_AHEAD) * stride +
-					   in[i + GP_PREFETCH_AHEAD].data_off, 1, 3);
+						   in[i + GP_PREFETCH_AHEAD].data_off,
+					   1, 3);
 		gp_end_packet(&lane, &out[i], gp_prog(&lane));
 		if (gp_unlikely(lane.fault))
 			gp_note_fault(faults, &lane, i);

@@ -2,8 +2,8 @@
 /*
  * map_hash.c - what changes hash maps. map_hash.h says how they work.
  *
- * Writers take the lock of one bucket; all that happens under it is a walk of that chain and
- * the copy of one value. Elements that were never used are handed out in order (so that a fresh map's memory stays
+ * Writers take the lock of one bucket; all that happens under it is a walk of that chain and the copy of one
+ * value. Elements that were never used are handed out in order (so that a fresh map's memory stays
  * untouched), freed ones from a lock-free stack whose head carries a tag against reuse.
  *
  * state[0]: tag << 32 | first free element + 1. state[8]: elements handed out that were never used before.
@@ -74,8 +74,7 @@ uint64_t gp_hash_find_any(const struct gp_map *map, const uint8_t *key)
 	return gp_hash_find_words(map, words);
 }
 
-static int64_t gp_hash_insert(struct gp_map *map, uint32_t *bucket, const uint64_t *key,
-			      const uint8_t *value)
+static int64_t gp_hash_insert(struct gp_map *map, uint32_t *bucket, const uint64_t *key, const uint8_t *value)
 {
 	struct gp_hash_elem *e;
 	uint32_t i, at = gp_hash_alloc(map);

@@ -13,9 +13,9 @@
  * walks again, GP_READ_TRIES times at most, and then under the lock. Whatever happens, a walk ends after
  * max_entries elements and yields an index in the pool.
  *
- * What programs see, as with the kernel's preallocated maps: a value whose element was deleted while a program
- * still holds its offset may become another key's. Other than there, an update of a key that
- * exists writes the value in place, word by word.
+ * What programs see, as with the kernel's preallocated maps: a value whose element was deleted while a
+ * program still holds its offset may become another key's. Other than there, an update of a key that exists
+ * writes the value in place, word by word.
  */
 #ifndef GPGPU_RT_MAP_HASH_H
 #define GPGPU_RT_MAP_HASH_H
@@ -23,11 +23,11 @@
 #include "rt/abi.h"
 #include "mem.h"
 
-#define GP_HASH_MAX_WORDS 64	/* keys up to 512 bytes */
-#define GP_HASH_INLINE 48	/* bytes of the largest key whose look-up is inlined */
+#define GP_HASH_MAX_WORDS 64 /* keys up to 512 bytes */
+#define GP_HASH_INLINE	  48 /* bytes of the largest key whose look-up is inlined */
 
 struct gp_hash_elem {
-	uint32_t next;		/* + 1; also in the list of free elements */
+	uint32_t next;  /* + 1; also in the list of free elements */
 	uint32_t reserved;
 	uint64_t key[];
 };
@@ -54,7 +54,7 @@ GP_ALWAYS uint64_t gp_hash_mix(uint64_t a, uint64_t b)
 	return (uint64_t)p ^ (uint64_t)(p >> 64);
 }
 
-/* Pairs of words are hashed beside one another, not one after the other: a processor multiplies several at once. */
+/* Pairs of words are hashed beside one another: a processor multiplies several at once. */
 GP_ALWAYS uint32_t gp_hash_key(const uint64_t *key, uint32_t words, uint32_t seed)
 {
 	uint64_t k = (uint64_t)seed << 32 ^ 0x9e3779b97f4a7c15ull, h = 0;

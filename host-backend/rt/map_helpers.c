@@ -2,11 +2,11 @@
 /*
  * map_helpers.c - bpf_map_lookup_elem, _update_elem and _delete_elem as programs call them.
  *
- * After inlining, the map's constants have picked the case and only that one is left. Look-ups in arrays and in hash
- * maps with short keys inline whole; everything else is a call. A call takes neither the lane nor a pointer
- * to a short key or value of the program's, but a copy: what a call may see has to be in memory, and the lane and
- * the program's stack are to stay in registers. Walking a chain costs fuel, so that no program can make long chains
- * and then look at them for free.
+ * After inlining, the map's constants have picked the case and only that one is left. Look-ups in arrays and
+ * in hash maps with short keys inline whole; everything else is a call. A call takes neither the lane nor a
+ * pointer to a short key or value of the program's, but a copy: what a call may see has to be in memory, and
+ * the lane and the program's stack are to stay in registers. Walking a chain costs fuel, so that no program
+ * can make long chains and then look at them for free.
  */
 #include "virtio_gpgpu.h"
 #include "map_array.h"
@@ -133,8 +133,10 @@ GP_RT int64_t gp_helper_map_update(struct gp_lane *lane, struct gp_map *map, con
 		if (type == VIRTIO_GPGPU_MAP_ARRAY)
 			return gp_store_value(map, gp_array_find(index, value_size, max_entries), value,
 					      value_size);
-		return gp_store_value(map, gp_percpu_find(index, lane->thread->cpu, value_size, max_entries,
-							  num_cpus), value, value_size);
+		return gp_store_value(map,
+				      gp_percpu_find(index, lane->thread->cpu, value_size, max_entries,
+						     num_cpus),
+				      value, value_size);
 	case VIRTIO_GPGPU_MAP_HASH:
 		err = gp_hash_update(map, gp_copied(&key_copy, key, key_size),
 				     gp_copied(&value_copy, value, value_size), flags, &steps);
@@ -171,9 +173,9 @@ GP_RT int64_t gp_helper_map_delete(struct gp_lane *lane, struct gp_map *map, con
 }
 
 /* Constants of the map itself, where the program chooses the map at run time. */
-#define GP_MAP_OWN(map)									\
-	(map)->type, (map)->key_size, (map)->value_size, (map)->max_entries, (map)->num_cpus,	\
-	(map)->num_buckets
+#define GP_MAP_OWN(map)                                                                       \
+	(map)->type, (map)->key_size, (map)->value_size, (map)->max_entries, (map)->num_cpus, \
+		(map)->num_buckets
 
 GP_RT uint64_t gp_helper_map_lookup_any(struct gp_lane *lane, struct gp_map *map, const uint8_t *key)
 {

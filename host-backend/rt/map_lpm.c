@@ -11,9 +11,9 @@
 
 /* Words of state beside the lock and the root, by 32 bits. */
 enum {
-	LPM_ENTRIES = 16,	/* values in use */
-	LPM_NODE_FREE,		/* + 1 */
-	LPM_NODE_USED,		/* nodes that were handed out, ever */
+	LPM_ENTRIES = 16, /* values in use */
+	LPM_NODE_FREE,  /* + 1 */
+	LPM_NODE_USED,  /* nodes that were handed out, ever */
 	LPM_VALUE_FREE,
 	LPM_VALUE_USED,
 };
@@ -182,8 +182,8 @@ static int64_t gp_lpm_set(struct gp_map *map, struct gp_lpm_node *node, const st
 	return 0;
 }
 
-static int64_t gp_lpm_insert(struct gp_map *map, uint32_t *link, uint32_t match,
-			     const struct gp_lpm_key *k, const uint8_t *value)
+static int64_t gp_lpm_insert(struct gp_map *map, uint32_t *link, uint32_t match, const struct gp_lpm_key *k,
+			     const uint8_t *value)
 {
 	uint32_t below = gp_load32(link), at, fork, v;
 	struct gp_lpm_node *node;

@@ -13,7 +13,8 @@
  * comparing prefixes is an exclusive or and a count of leading zeros.
  *
  * Writers take the map's one lock; readers take none unless they were disturbed GP_READ_TRIES times, and
- * notice what left the trie by the lock word's count, as in map_hash.h. A walk ends after as many nodes as a key has bits, and one.
+ * notice what left the trie by the lock word's count, as in map_hash.h. A walk ends after as many nodes as a
+ * key has bits, and one.
  *
  * state[0]: the lock word, low half; root node + 1, high half. The rest of state is map_lpm.c's.
  */
@@ -23,14 +24,14 @@
 #include "rt/abi.h"
 #include "mem.h"
 
-#define GP_LPM_MAX_DATA 256
+#define GP_LPM_MAX_DATA	 256
 #define GP_LPM_MAX_WORDS (GP_LPM_MAX_DATA / 8)
 
 struct gp_lpm_node {
-	uint32_t child[2];	/* node + 1; child[0] also links free nodes */
-	uint32_t prefix;	/* bits */
-	uint32_t value;		/* value + 1, or 0 */
-	uint64_t data[];	/* bit 0 of the prefix on top */
+	uint32_t child[2]; /* node + 1; child[0] also links free nodes */
+	uint32_t prefix; /* bits */
+	uint32_t value; /* value + 1, or 0 */
+	uint64_t data[]; /* bit 0 of the prefix on top */
 };
 
 GP_ALWAYS struct gp_lpm_node *gp_lpm_node(const struct gp_map *map, uint32_t index, uint32_t words)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * maps.h - maps as the engine uses them: what shapes there are, how much memory they take, the guest's operations.
+ * maps.h - maps as the engine uses them: what shapes there are, how much memory they take, the guest's
+ * operations.
  *
  * The operations run the same code as programs do, on the engine's thread while device threads run
  * programs; no lock of the engine's is needed for them. A frozen or read-only map is the caller's to

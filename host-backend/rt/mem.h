@@ -14,8 +14,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define GP_ALWAYS static inline __attribute__((always_inline))
-#define gp_likely(x) __builtin_expect(!!(x), 1)
+#define GP_ALWAYS      static inline __attribute__((always_inline))
+#define gp_likely(x)   __builtin_expect(!!(x), 1)
 #define gp_unlikely(x) __builtin_expect(!!(x), 0)
 
 /* A value that the compiler knows nothing about, and cannot get again from where it came from. */
@@ -68,7 +68,7 @@ GP_ALWAYS uint32_t gp_words(uint32_t bytes)
 	return (bytes + 7) / 8;
 }
 
-/* gp_get_tail() - the last @left bytes, less than 8, as a word; a constant size becomes at most three loads. */
+/* gp_get_tail() - the last @left bytes, less than 8, as a word; at most three loads where that is constant. */
 GP_ALWAYS uint64_t gp_get_tail(const uint8_t *from, uint32_t left)
 {
 	uint32_t at = 0, v4 = 0;
@@ -147,9 +147,9 @@ GP_ALWAYS void gp_copy_out(uint8_t *to, const uint8_t *from, uint32_t size)
 }
 
 /*
- * A lock word: bit 0 is the lock, the rest counts what readers must notice (an element that left its
- * place). Readers hardly ever wait for it. Taking it gives up after a bound, since its holder's thread may not
- * be running: about half a second, many times what a busy host's scheduler takes a thread away for.
+ * A lock word: bit 0 is the lock, the rest counts what readers must notice (an element that left its place).
+ * Readers hardly ever wait for it. Taking it gives up after a bound, since its holder's thread may not be
+ * running: about half a second, many times what a busy host's scheduler takes a thread away for.
  */
 #define GP_LOCK_SPINS (1u << 24)
 

@@ -3,29 +3,29 @@
  * rt.h - the run-time library as the translator and its own files see it.
  *
  * How it works: every file here is compiled twice. Once by clang to bitcode (rt.bc), which the compiler
- * links into each program, makes internal and inlines; once natively into the engine (libgpgpu_rt), which runs the
- * guest's map operations with the same code (maps.h). A program is one function, gp_prog(), that the
- * translator generates; gp_entry_xdp() and gp_entry_grid() are the loops around it. One of them is the image's entry
- * point and everything else becomes internal to it.
+ * links into each program, makes internal and inlines; once natively into the engine (libgpgpu_rt), which
+ * runs the guest's map operations with the same code (maps.h). A program is one function, gp_prog(), that
+ * the translator generates; gp_entry_xdp() and gp_entry_grid() are the loops around it. One of them is the
+ * image's entry point and everything else becomes internal to it.
  *
  * What a generated program may call: gp_rt_* (how to reach memory and the lane) and gp_helper_* (one
  * per BPF helper). The constants of a map are literal arguments, so that after inlining a look-up is
  * specialised for its map: a compare of constant size, a shift in place of a product.
  *
  * Invariants:
- *  - Every uint8_t * argument has been checked by the caller for the size that goes with it (a key for key_size bytes,
- *    a value for value_size). Memory behind it may be shared with the guest and change at any time:
- *    what is checked is first copied into a register (gp_opaque()).
- *  - Nothing here faults, allocates, calls the system or waits without a bound. Locks are never held
- *    while anything of the program's runs.
+ *  - Every uint8_t * argument has been checked by the caller for the size that goes with it (a key for
+ *    key_size bytes, a value for value_size). Memory behind it may be shared with the guest and change at
+ *    any time: what is checked is first copied into a register (gp_opaque()).
+ *  - Nothing here faults, allocates, calls the system or waits without a bound. Locks are never held while
+ *    anything of the program's runs.
  *  - No pointer is stored in memory that a program can read; maps hold indices only.
  *  - Functions that do not inline never take the lane, so that it can live in registers.
  *
- * For the translator: rt.bc is built for baseline x86-64 and has no target-cpu or target-features attributes of
- * interest; set those of the target on all functions after linking, or inlining is refused. It defines memcpy,
- * memmove, memset and memcmp, and the few functions of libm that LLVM may call on targets without
- * the instruction (fma, fmaf, floor, ...): keep these until code has been generated, so that an image
- * has no undefined symbol. Division by zero, shifts and such are the translator's own.
+ * For the translator: rt.bc is built for baseline x86-64 and has no target-cpu or target-features attributes
+ * of interest; set those of the target on all functions after linking, or inlining is refused. It defines
+ * memcpy, memmove, memset and memcmp, and the few functions of libm that LLVM may call on targets without
+ * the instruction (fma, fmaf, floor, ...): keep these until code has been generated, so that an image has no
+ * undefined symbol. Division by zero, shifts and such are the translator's own.
  */
 #ifndef GPGPU_RT_H
 #define GPGPU_RT_H
@@ -41,23 +41,23 @@
 #endif
 
 /* What the frame of a packet keeps from a program, after the kernel's own XDP frames. */
-#define GP_HEAD_RESERVED 40	/* sizeof(struct xdp_frame) at the start of a slot */
-#define GP_TAIL_RESERVED 320	/* struct skb_shared_info at the end of a slot ... */
-#define GP_TAIL_MIN_STRIDE 2048	/* ... where the slot is as large as a frame; else nothing */
-#define GP_ETH_HLEN 14
-#define GP_MAX_META 252
+#define GP_HEAD_RESERVED   40 /* sizeof(struct xdp_frame) at the start of a slot */
+#define GP_TAIL_RESERVED   320 /* struct skb_shared_info at the end of a slot ... */
+#define GP_TAIL_MIN_STRIDE 2048 /* ... where the slot is as large as a frame; else nothing */
+#define GP_ETH_HLEN	   14
+#define GP_MAX_META	   252
 
 /* One packet or work item on its way through a program. Lives in the loop's frame. */
 struct gp_lane {
 	const struct gp_env *env;
 	struct gp_thread *thread;
-	uint8_t *base;			/* slot of this packet: offset 0 of GP_REGION_PACKET */
-	uint32_t data_off, data_end, meta_off;	/* offsets in the slot */
+	uint8_t *base;   /* slot of this packet: offset 0 of GP_REGION_PACKET */
+	uint32_t data_off, data_end, meta_off; /* offsets in the slot */
 	uint32_t ingress, rx_queue;
-	uint32_t egress_port;		/* of the last redirect */
-	uint64_t fuel;			/* left */
-	uint32_t fault, fault_insn;	/* VIRTIO_GPGPU_R_*, 0: none */
-	struct gp_region stack;		/* set by the program where a handle may point at it */
+	uint32_t egress_port;  /* of the last redirect */
+	uint64_t fuel;   /* left */
+	uint32_t fault, fault_insn; /* VIRTIO_GPGPU_R_*, 0: none */
+	struct gp_region stack; /* set by the program where a handle may point at it */
 	uint32_t gid[3], lid[3], grp[3];
 	const struct gp_grid *grid;
 };
@@ -65,7 +65,7 @@ struct gp_lane {
 /* The generated program. Return: r0; ignored where lane->fault was set. */
 int64_t gp_prog(struct gp_lane *lane);
 
-/* The loops; see gp_xdp_entry and gp_grid_entry in abi.h.  in[first + i] and out[first + i] belong to slot first + i. */
+/* The loops; see gp_xdp_entry and gp_grid_entry in abi.h.  in[n] and out[n] belong to slot n, also for n < first. */
 uint64_t gp_entry_xdp(const struct gp_env *env, struct gp_thread *thread, const struct gp_packet_in *in,
 		      struct gp_packet_out *out, uint64_t first, uint64_t count, struct gp_faults *faults);
 uint64_t gp_entry_grid(const struct gp_env *env, struct gp_thread *thread, const struct gp_grid *grid,
@@ -81,52 +81,52 @@ uint64_t gp_entry_grid(const struct gp_env *env, struct gp_thread *thread, const
  */
 uint8_t *gp_rt_region(struct gp_lane *lane, uint64_t handle, uint32_t size, uint32_t write);
 
-uint8_t *gp_rt_pkt_base(struct gp_lane *lane);			/* start of the slot */
-uint64_t gp_rt_pkt_end(struct gp_lane *lane);			/* bytes from there to data_end */
-uint8_t *gp_rt_arg_base(struct gp_lane *lane, uint32_t n);	/* NULL where there is no such buffer */
+uint8_t *gp_rt_pkt_base(struct gp_lane *lane); /* start of the slot */
+uint64_t gp_rt_pkt_end(struct gp_lane *lane); /* bytes from there to data_end */
+uint8_t *gp_rt_arg_base(struct gp_lane *lane, uint32_t n); /* NULL where there is no such buffer */
 uint64_t gp_rt_arg_size(struct gp_lane *lane, uint32_t n);
 uint64_t gp_rt_arg_writable(struct gp_lane *lane, uint32_t n);
 uint64_t gp_rt_arg_value(struct gp_lane *lane, uint32_t n);
-struct gp_map *gp_rt_map(struct gp_lane *lane, uint32_t n);	/* n below the program's num_maps */
+struct gp_map *gp_rt_map(struct gp_lane *lane, uint32_t n); /* n below the program's num_maps */
 uint8_t *gp_rt_map_values(struct gp_lane *lane, uint32_t n);
 
 /* Of a map that is chosen at run time. */
 uint32_t gp_rt_map_type(const struct gp_map *map);
 uint32_t gp_rt_map_key_size(const struct gp_map *map);
 uint32_t gp_rt_map_value_size(const struct gp_map *map);
-uint32_t gp_rt_map_frozen(const struct gp_map *map);	/* nonzero: programs may not write */
+uint32_t gp_rt_map_frozen(const struct gp_map *map); /* nonzero: programs may not write */
 
 /* --------------------------------------------------------------------- lane */
 
-uint32_t gp_rt_data(struct gp_lane *lane);	/* struct xdp_md, pointers as offsets in the slot */
+uint32_t gp_rt_data(struct gp_lane *lane); /* struct xdp_md, pointers as offsets in the slot */
 uint32_t gp_rt_data_end(struct gp_lane *lane);
 uint32_t gp_rt_data_meta(struct gp_lane *lane);
 uint32_t gp_rt_ingress(struct gp_lane *lane);
 uint32_t gp_rt_rx_queue(struct gp_lane *lane);
-uint32_t gp_rt_egress(struct gp_lane *lane);	/* xdp_md.egress_ifindex: 0 */
+uint32_t gp_rt_egress(struct gp_lane *lane); /* xdp_md.egress_ifindex: 0 */
 
 /* gp_rt_burn() - take @cost of the lane's fuel. Return: 1 where it did not have that much left, else 0. */
 uint32_t gp_rt_burn(struct gp_lane *lane, uint64_t cost);
 void gp_rt_fault(struct gp_lane *lane, uint32_t reason, uint32_t insn);
-uint32_t gp_rt_faulted(struct gp_lane *lane);	/* reason, or 0 */
+uint32_t gp_rt_faulted(struct gp_lane *lane); /* reason, or 0 */
 void gp_rt_set_stack(struct gp_lane *lane, uint8_t *base, uint64_t size);
 
 /* --------------------------------------------------------------------- maps
- * lookup returns the offset of the value in the map's values, plus 1, or 0 where there is none. The offset is sound
- * for value_size bytes whatever the key was. update and delete return 0 or a negative errno, the
- * kernel's. Every constant must be the map's own (struct gp_map_desc); the *_any forms take them
- * from the map.
+ * lookup returns the offset of the value in the map's values, plus 1, or 0 where there is none. The offset
+ * is sound for value_size bytes whatever the key was. update and delete return 0 or a negative errno, the
+ * kernel's. Every constant must be the map's own (struct gp_map_desc); the *_any forms take them from the
+ * map.
  */
 uint64_t gp_helper_map_lookup(struct gp_lane *lane, struct gp_map *map, const uint8_t *key, uint32_t type,
-			      uint32_t key_size, uint32_t value_size, uint32_t max_entries,
-			      uint32_t num_cpus, uint32_t num_buckets);
+			      uint32_t key_size, uint32_t value_size, uint32_t max_entries, uint32_t num_cpus,
+			      uint32_t num_buckets);
 int64_t gp_helper_map_update(struct gp_lane *lane, struct gp_map *map, const uint8_t *key,
 			     const uint8_t *value, uint64_t flags, uint32_t type, uint32_t key_size,
 			     uint32_t value_size, uint32_t max_entries, uint32_t num_cpus,
 			     uint32_t num_buckets);
 int64_t gp_helper_map_delete(struct gp_lane *lane, struct gp_map *map, const uint8_t *key, uint32_t type,
-			     uint32_t key_size, uint32_t value_size, uint32_t max_entries,
-			     uint32_t num_cpus, uint32_t num_buckets);
+			     uint32_t key_size, uint32_t value_size, uint32_t max_entries, uint32_t num_cpus,
+			     uint32_t num_buckets);
 uint64_t gp_helper_map_lookup_any(struct gp_lane *lane, struct gp_map *map, const uint8_t *key);
 int64_t gp_helper_map_update_any(struct gp_lane *lane, struct gp_map *map, const uint8_t *key,
 				 const uint8_t *value, uint64_t flags);
@@ -134,19 +134,19 @@ int64_t gp_helper_map_delete_any(struct gp_lane *lane, struct gp_map *map, const
 
 /* ------------------------------------------------------------------ helpers */
 
-uint64_t gp_helper_ktime(struct gp_lane *lane);		/* nanoseconds, monotonic */
-uint64_t gp_helper_prandom(struct gp_lane *lane);	/* 32 bits */
+uint64_t gp_helper_ktime(struct gp_lane *lane); /* nanoseconds, monotonic */
+uint64_t gp_helper_prandom(struct gp_lane *lane); /* 32 bits */
 uint64_t gp_helper_cpu(struct gp_lane *lane);
 uint64_t gp_helper_redirect(struct gp_lane *lane, uint64_t ifindex, uint64_t flags);
-int64_t gp_helper_adjust_head(struct gp_lane *lane, int64_t delta);	/* low 32 bits count, as in the kernel */
+int64_t gp_helper_adjust_head(struct gp_lane *lane, int64_t delta); /* low 32 bits count, as in the kernel */
 int64_t gp_helper_adjust_tail(struct gp_lane *lane, int64_t delta);
 int64_t gp_helper_adjust_meta(struct gp_lane *lane, int64_t delta);
 int64_t gp_helper_load_bytes(struct gp_lane *lane, uint64_t offset, uint8_t *to, uint64_t len);
 int64_t gp_helper_store_bytes(struct gp_lane *lane, uint64_t offset, const uint8_t *from, uint64_t len);
 
 /* @from and @to are good for their sizes; NULL with size 0. Sizes beyond 512 in all: -EINVAL. */
-int64_t gp_helper_csum_diff(struct gp_lane *lane, const uint8_t *from, uint64_t from_size,
-			    const uint8_t *to, uint64_t to_size, uint64_t seed);
+int64_t gp_helper_csum_diff(struct gp_lane *lane, const uint8_t *from, uint64_t from_size, const uint8_t *to,
+			    uint64_t to_size, uint64_t seed);
 
 /*
  * GPGPU_HELPERS of spec/gpgpu_bpf.h, by the same names: uint64_t gp_helper_<name>(lane, uint64_t a, b, c).
@@ -159,22 +159,22 @@ uint64_t gp_helper_local_size(struct gp_lane *lane, uint64_t dimension);
 uint64_t gp_helper_group_id(struct gp_lane *lane, uint64_t dimension);
 uint64_t gp_helper_num_groups(struct gp_lane *lane, uint64_t dimension);
 
-#define GP_FLOAT_HELPERS(bits)								\
-	uint64_t gp_helper_fadd##bits(struct gp_lane *lane, uint64_t a, uint64_t b);	\
-	uint64_t gp_helper_fsub##bits(struct gp_lane *lane, uint64_t a, uint64_t b);	\
-	uint64_t gp_helper_fmul##bits(struct gp_lane *lane, uint64_t a, uint64_t b);	\
-	uint64_t gp_helper_fdiv##bits(struct gp_lane *lane, uint64_t a, uint64_t b);	\
-	uint64_t gp_helper_fma##bits(struct gp_lane *lane, uint64_t a, uint64_t b, uint64_t c);	\
-	uint64_t gp_helper_sqrt##bits(struct gp_lane *lane, uint64_t a);		\
-	uint64_t gp_helper_fmin##bits(struct gp_lane *lane, uint64_t a, uint64_t b);	\
-	uint64_t gp_helper_fmax##bits(struct gp_lane *lane, uint64_t a, uint64_t b);	\
-	uint64_t gp_helper_flt##bits(struct gp_lane *lane, uint64_t a, uint64_t b);	\
-	uint64_t gp_helper_fle##bits(struct gp_lane *lane, uint64_t a, uint64_t b);	\
-	uint64_t gp_helper_feq##bits(struct gp_lane *lane, uint64_t a, uint64_t b);	\
-	uint64_t gp_helper_fabs##bits(struct gp_lane *lane, uint64_t a);		\
-	uint64_t gp_helper_floor##bits(struct gp_lane *lane, uint64_t a);		\
-	uint64_t gp_helper_ceil##bits(struct gp_lane *lane, uint64_t a);		\
-	uint64_t gp_helper_trunc##bits(struct gp_lane *lane, uint64_t a);		\
+#define GP_FLOAT_HELPERS(bits)                                                                  \
+	uint64_t gp_helper_fadd##bits(struct gp_lane *lane, uint64_t a, uint64_t b);            \
+	uint64_t gp_helper_fsub##bits(struct gp_lane *lane, uint64_t a, uint64_t b);            \
+	uint64_t gp_helper_fmul##bits(struct gp_lane *lane, uint64_t a, uint64_t b);            \
+	uint64_t gp_helper_fdiv##bits(struct gp_lane *lane, uint64_t a, uint64_t b);            \
+	uint64_t gp_helper_fma##bits(struct gp_lane *lane, uint64_t a, uint64_t b, uint64_t c); \
+	uint64_t gp_helper_sqrt##bits(struct gp_lane *lane, uint64_t a);                        \
+	uint64_t gp_helper_fmin##bits(struct gp_lane *lane, uint64_t a, uint64_t b);            \
+	uint64_t gp_helper_fmax##bits(struct gp_lane *lane, uint64_t a, uint64_t b);            \
+	uint64_t gp_helper_flt##bits(struct gp_lane *lane, uint64_t a, uint64_t b);             \
+	uint64_t gp_helper_fle##bits(struct gp_lane *lane, uint64_t a, uint64_t b);             \
+	uint64_t gp_helper_feq##bits(struct gp_lane *lane, uint64_t a, uint64_t b);             \
+	uint64_t gp_helper_fabs##bits(struct gp_lane *lane, uint64_t a);                        \
+	uint64_t gp_helper_floor##bits(struct gp_lane *lane, uint64_t a);                       \
+	uint64_t gp_helper_ceil##bits(struct gp_lane *lane, uint64_t a);                        \
+	uint64_t gp_helper_trunc##bits(struct gp_lane *lane, uint64_t a);                       \
 	uint64_t gp_helper_rint##bits(struct gp_lane *lane, uint64_t a)
 
 GP_FLOAT_HELPERS(32);

@@ -2,13 +2,13 @@
 /*
  * bench_engine.c - packets per second of compiled XDP programs on one core, beside the host kernel's own JIT.
  *
- * How it works: an object is loaded into the kernel by libbpf; the very instructions that the kernel got are handed
- * to our compiler, and our maps are filled from the kernel's. Then both run the same packets: the
- * kernel by BPF_PROG_TEST_RUN with repeat, which runs one packet over and over; we the same way (all lanes in one
- * slot), and in batches of different packets, as the device gets them. Rounds of both alternate and the best
- * of each packet counts, since other load on the machine only ever adds time. Before that, every verdict is
- * compared. The kernel's time is what it says of itself (whole nanoseconds, rounded down): a call of
- * BPF_PROG_TEST_RUN costs tens of milliseconds besides.
+ * How it works: an object is loaded into the kernel by libbpf; the very instructions that the kernel got are
+ * handed to our compiler, and our maps are filled from the kernel's. Then both run the same packets: the
+ * kernel by BPF_PROG_TEST_RUN with repeat, which runs one packet over and over; we the same way (all lanes
+ * in one slot), and in batches of different packets, as the device gets them. Rounds of both alternate and
+ * the best of each packet counts, since other load on the machine only ever adds time. Before that, every
+ * verdict is compared. The kernel's time is what it says of itself (whole nanoseconds, rounded down): a call
+ * of BPF_PROG_TEST_RUN costs tens of milliseconds besides.
  *
  * What the kernel's loop itself costs shows in the row of the program that only drops; the ratio is also
  * given with that taken off on the kernel's side only, which is the harder comparison.
@@ -31,13 +31,13 @@
 #include "bench_packets.h"
 
 enum {
-	DISTINCT = 64,		/* packets that differ */
-	REPEAT = 10000,		/* runs of one packet in one go */
-	SMALL = 256,		/* packets of a batch whose packets stay in the cache */
-	BATCH = 16384,		/* packets of a batch larger than most caches */
+	DISTINCT = 64,  /* packets that differ */
+	REPEAT = 10000, /* runs of one packet in one go */
+	SMALL = 256,  /* packets of a batch whose packets stay in the cache */
+	BATCH = 16384,  /* packets of a batch larger than most caches */
 	STRIDE = 2048,
 	ROUNDS = 5,
-	TRIES = 20,		/* batches in a round */
+	TRIES = 20,  /* batches in a round */
 };
 
 struct subject {
@@ -63,7 +63,7 @@ struct run {
 	struct gp_image *image;
 };
 
-static double kernel_loop_ns;	/* of the program that only drops */
+static double kernel_loop_ns; /* of the program that only drops */
 
 static __attribute__((format(printf, 1, 2), noreturn)) void die(const char *format, ...)
 {
@@ -115,7 +115,9 @@ static int add_map(struct run *r, int fd)
 	if (n == GP_MAX_PROG_MAPS || bpf_map_get_info_by_fd(fd, &info, &len))
 		die("map: %s", strerror(errno));
 	*desc = (struct gp_map_desc){
-		.type = info.type, .key_size = info.key_size, .value_size = info.value_size,
+		.type = info.type,
+		.key_size = info.key_size,
+		.value_size = info.value_size,
 		.max_entries = info.max_entries,
 		.flags = info.map_flags & BPF_F_RDONLY_PROG ? VIRTIO_GPGPU_MAP_F_RDONLY_PROG : 0,
 	};
@@ -198,8 +200,12 @@ static double run_ours(const struct run *r, uint64_t stride, uint64_t count)
 {
 	struct gp_thread thread = { .random = 1 };
 	struct gp_env env = {
-		.maps = (struct gp_map **)r->map_ptrs, .num_maps = r->num_maps, .slots = slots, .stride = stride,
-		.fuel = 1 << 20, .stop = &no_stop,
+		.maps = (struct gp_map **)r->map_ptrs,
+		.num_maps = r->num_maps,
+		.slots = slots,
+		.stride = stride,
+		.fuel = 1 << 20,
+		.stop = &no_stop,
 	};
 	gp_xdp_entry *entry;
 	struct gp_faults faults = { 0 };
@@ -321,8 +327,8 @@ int main(int argc, char **argv)
 	printf("\nMillion packets a second on one core, and how many times the kernel's rate:\n"
 	       "kernel: its JIT, one packet over and over; hot: we the same; 256, 16k: batches of that many\n"
 	       "packets, in slots of %d bytes; net: hot, with the kernel's own loop taken off its time\n\n"
-	       "%-10s %8s %8s %8s %8s | %7s %7s %7s | %7s\n", STRIDE, "program",
-	       "kernel", "hot", "256", "16k", "hot", "256", "16k", "net");
+	       "%-10s %8s %8s %8s %8s | %7s %7s %7s | %7s\n",
+	       STRIDE, "program", "kernel", "hot", "256", "16k", "hot", "256", "16k", "net");
 	for (size_t i = 0; i < n; i++)
 		measure(&runs[i], packets, subjects[i].name);
 	gp_jit_free(jit);

@@ -2,10 +2,12 @@
 /*
  * bench_lb - the load balancer of the examples, made to be run over and over on one packet.
  *
- * BPF_PROG_TEST_RUN with repeat does not put the packet back between two runs, and the balancer wraps what it sends
- * on. So this takes the outer header off again, on whatever machine it runs.
+ * BPF_PROG_TEST_RUN with repeat does not put the packet back between two runs, and the balancer wraps what
+ * it sends on. So this takes the outer header off again, on whatever machine it runs.
  */
-#define balancer(ctx) unused(void); static __always_inline int balance_one(ctx)
+#define balancer(ctx) \
+	unused(void); \
+	static __always_inline int balance_one(ctx)
 #include "xdp_lb.bpf.c"
 #undef balancer
 

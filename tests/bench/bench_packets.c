@@ -125,14 +125,21 @@ void bench_fill_firewall(struct bpf_object *obj)
 	put(obj, "source4", &p, &r);
 	/* Exact rules for other flows, then one per service; what is left meets the rule of its protocol. */
 	for (uint32_t i = 0; i < 500; i++) {
-		struct rule_key k = { { htonl(0x0a080000 | i) }, { htonl(0x0a070002) }, htons((uint16_t)i),
-				      htons(80), 0x800, IPPROTO_TCP, 0 };
+		struct rule_key k = { { htonl(0x0a080000 | i) },
+				      { htonl(0x0a070002) },
+				      htons((uint16_t)i),
+				      htons(80),
+				      0x800,
+				      IPPROTO_TCP,
+				      0 };
 
 		r = (struct rule){ 1, id++ };
 		put(obj, "rules", &k, &r);
 	}
 	for (uint32_t i = 0; i + 1 < NUM_PORTS; i++) {
-		struct rule_key k = { .dst = { htonl(0x0a070002) }, .dport = htons(ports[i]), .family = 0x800,
+		struct rule_key k = { .dst = { htonl(0x0a070002) },
+				      .dport = htons(ports[i]),
+				      .family = 0x800,
 				      .proto = IPPROTO_TCP };
 
 		r = (struct rule){ 2, id++ };
@@ -172,8 +179,9 @@ enum { RING = 1021 };
 
 void bench_fill_lb(struct bpf_object *obj)
 {
-	struct next_hop hop = { { 2, 0, 0, 0, 0, 254 }, { 2, 0, 0, 0, 0, 1 }, htonl(0xac100000),
-				{ htonl(0xfd000016) } };
+	struct next_hop hop = {
+		{ 2, 0, 0, 0, 0, 254 }, { 2, 0, 0, 0, 0, 1 }, htonl(0xac100000), { htonl(0xfd000016) }
+	};
 	uint32_t key = 0, number = 0;
 
 	put(obj, "next_hop", &key, &hop);
@@ -186,7 +194,9 @@ void bench_fill_lb(struct bpf_object *obj)
 	}
 	/* Every port but the last has a service, of its own or that of its address. */
 	for (uint32_t i = 0; i < 2 * NUM_PORTS; i++) {
-		struct vip_key k = { .addr = { htonl(0x0a070002) }, .port = htons(ports[i / 2]), .family = 0x800,
+		struct vip_key k = { .addr = { htonl(0x0a070002) },
+				     .port = htons(ports[i / 2]),
+				     .family = 0x800,
 				     .proto = i % 2 ? IPPROTO_TCP : IPPROTO_UDP };
 		uint32_t vip[2] = { number, 0 };
 

@@ -12,8 +12,8 @@ struct bench_packet {
 };
 
 /*
- * bench_make_packets() - the same @n packets on every run: TCP and UDP over IPv4 (three of four) and IPv6, now
- * and then with a VLAN tag, to a handful of services, from many clients; 64 to 1,514 bytes.
+ * bench_make_packets() - the same @n packets on every run: TCP and UDP over IPv4 (three of four) and IPv6,
+ * now and then with a VLAN tag, to a handful of services, from many clients; 64 to 1,514 bytes.
  */
 void bench_make_packets(struct bench_packet *packets, int n);
 

@@ -110,54 +110,54 @@ static uint64_t random64(uint32_t n)
 }
 
 /* IEEE 754 minimumNumber, for what the header promises. */
-#define MINMAX(bits, type)								\
-static type min##bits(type a, type b)							\
-{											\
-	if (isnan(a) || isnan(b))							\
-		return isnan(a) ? b : a;						\
-	return a < b || (a == b && signbit(a)) ? a : b;					\
-}											\
-											\
-static type max##bits(type a, type b)							\
-{											\
-	if (isnan(a) || isnan(b))							\
-		return isnan(a) ? b : a;						\
-	return a > b || (a == b && !signbit(a)) ? a : b;				\
-}
+#define MINMAX(bits, type)                                       \
+	static type min##bits(type a, type b)                    \
+	{                                                        \
+		if (isnan(a) || isnan(b))                        \
+			return isnan(a) ? b : a;                 \
+		return a < b || (a == b && signbit(a)) ? a : b;  \
+	}                                                        \
+                                                                 \
+	static type max##bits(type a, type b)                    \
+	{                                                        \
+		if (isnan(a) || isnan(b))                        \
+			return isnan(a) ? b : a;                 \
+		return a > b || (a == b && !signbit(a)) ? a : b; \
+	}
 
 MINMAX(32, float)
 MINMAX(64, double)
 
 /* Operands through volatile, so that the expected value is the machine's and not a constant folder's. */
-#define ARITHMETIC(bits, type, suffix)							\
-static void arithmetic##bits(uint64_t a, uint64_t b, uint64_t c)			\
-{											\
-	volatile type x = f##bits(a), y = f##bits(b), z = f##bits(c);			\
-	struct gp_lane lane = { 0 };							\
-											\
-	same##bits(gp_helper_fadd##bits(&lane, a, b), x + y, "fadd", a, b);		\
-	same##bits(gp_helper_fsub##bits(&lane, a, b), x - y, "fsub", a, b);		\
-	same##bits(gp_helper_fmul##bits(&lane, a, b), x * y, "fmul", a, b);		\
-	same##bits(gp_helper_fdiv##bits(&lane, a, b), x / y, "fdiv", a, b);		\
-	same##bits(gp_helper_fma##bits(&lane, a, b, c), fma##suffix(x, y, z), "fma", a, b);	\
-	same##bits(gp_helper_sqrt##bits(&lane, a), sqrt##suffix(x), "sqrt", a, 0);	\
-	same##bits(gp_helper_fabs##bits(&lane, a), fabs##suffix(x), "fabs", a, 0);	\
-	same##bits(gp_helper_floor##bits(&lane, a), floor##suffix(x), "floor", a, 0);	\
-	same##bits(gp_helper_ceil##bits(&lane, a), ceil##suffix(x), "ceil", a, 0);	\
-	same##bits(gp_helper_trunc##bits(&lane, a), trunc##suffix(x), "trunc", a, 0);	\
-	same##bits(gp_helper_rint##bits(&lane, a), rint##suffix(x), "rint", a, 0);	\
-	same##bits(gp_helper_fmin##bits(&lane, a, b), min##bits(x, y), "fmin", a, b);	\
-	same##bits(gp_helper_fmax##bits(&lane, a, b), max##bits(x, y), "fmax", a, b);	\
-	same_int(gp_helper_flt##bits(&lane, a, b), x < y, "flt", a, b);			\
-	same_int(gp_helper_fle##bits(&lane, a, b), x <= y, "fle", a, b);		\
-	same_int(gp_helper_feq##bits(&lane, a, b), x == y, "feq", a, b);		\
-	/* and the stand-ins */								\
-	same##bits(b##bits(gp_soft_fma##suffix(x, y, z)), fma##suffix(x, y, z), "soft fma", a, b);	\
-	same##bits(b##bits(gp_soft_floor##suffix(x)), floor##suffix(x), "soft floor", a, 0);	\
-	same##bits(b##bits(gp_soft_ceil##suffix(x)), ceil##suffix(x), "soft ceil", a, 0);	\
-	same##bits(b##bits(gp_soft_trunc##suffix(x)), trunc##suffix(x), "soft trunc", a, 0);	\
-	same##bits(b##bits(gp_soft_rint##suffix(x)), rint##suffix(x), "soft rint", a, 0);	\
-}
+#define ARITHMETIC(bits, type, suffix)                                                                     \
+	static void arithmetic##bits(uint64_t a, uint64_t b, uint64_t c)                                   \
+	{                                                                                                  \
+		volatile type x = f##bits(a), y = f##bits(b), z = f##bits(c);                              \
+		struct gp_lane lane = { 0 };                                                               \
+                                                                                                           \
+		same##bits(gp_helper_fadd##bits(&lane, a, b), x + y, "fadd", a, b);                        \
+		same##bits(gp_helper_fsub##bits(&lane, a, b), x - y, "fsub", a, b);                        \
+		same##bits(gp_helper_fmul##bits(&lane, a, b), x *y, "fmul", a, b);                         \
+		same##bits(gp_helper_fdiv##bits(&lane, a, b), x / y, "fdiv", a, b);                        \
+		same##bits(gp_helper_fma##bits(&lane, a, b, c), fma##suffix(x, y, z), "fma", a, b);        \
+		same##bits(gp_helper_sqrt##bits(&lane, a), sqrt##suffix(x), "sqrt", a, 0);                 \
+		same##bits(gp_helper_fabs##bits(&lane, a), fabs##suffix(x), "fabs", a, 0);                 \
+		same##bits(gp_helper_floor##bits(&lane, a), floor##suffix(x), "floor", a, 0);              \
+		same##bits(gp_helper_ceil##bits(&lane, a), ceil##suffix(x), "ceil", a, 0);                 \
+		same##bits(gp_helper_trunc##bits(&lane, a), trunc##suffix(x), "trunc", a, 0);              \
+		same##bits(gp_helper_rint##bits(&lane, a), rint##suffix(x), "rint", a, 0);                 \
+		same##bits(gp_helper_fmin##bits(&lane, a, b), min##bits(x, y), "fmin", a, b);              \
+		same##bits(gp_helper_fmax##bits(&lane, a, b), max##bits(x, y), "fmax", a, b);              \
+		same_int(gp_helper_flt##bits(&lane, a, b), x < y, "flt", a, b);                            \
+		same_int(gp_helper_fle##bits(&lane, a, b), x <= y, "fle", a, b);                           \
+		same_int(gp_helper_feq##bits(&lane, a, b), x == y, "feq", a, b);                           \
+	/* and the stand-ins */                                                                    \
+		same##bits(b##bits(gp_soft_fma##suffix(x, y, z)), fma##suffix(x, y, z), "soft fma", a, b); \
+		same##bits(b##bits(gp_soft_floor##suffix(x)), floor##suffix(x), "soft floor", a, 0);       \
+		same##bits(b##bits(gp_soft_ceil##suffix(x)), ceil##suffix(x), "soft ceil", a, 0);          \
+		same##bits(b##bits(gp_soft_trunc##suffix(x)), trunc##suffix(x), "soft trunc", a, 0);       \
+		same##bits(b##bits(gp_soft_rint##suffix(x)), rint##suffix(x), "soft rint", a, 0);          \
+	}
 
 ARITHMETIC(32, float, f)
 ARITHMETIC(64, double, )
@@ -198,8 +198,8 @@ START_TEST(test_fused)
 		double x = f64((random64(1) & ~(1ull << 63))), y = f64(random64(1));
 		float u = f32(random32(1)), v = f32(random32(1));
 
-		same64(gp_helper_fma64(&lane, b64(x), b64(y), b64(-(x * y))), fma(x, y, -(x * y)), "fma", b64(x),
-		       b64(y));
+		same64(gp_helper_fma64(&lane, b64(x), b64(y), b64(-(x * y))), fma(x, y, -(x * y)), "fma",
+		       b64(x), b64(y));
 		same64(b64(gp_soft_fma(x, y, -(x * y))), fma(x, y, -(x * y)), "soft fma", b64(x), b64(y));
 		same32(gp_helper_fma32(&lane, b32(u), b32(v), b32(-(u * v))), fmaf(u, v, -(u * v)), "fma",
 		       b32(u), b32(v));

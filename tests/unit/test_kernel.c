@@ -29,16 +29,20 @@ static int sys_bpf(int cmd, union bpf_attr *attr)
 
 static int map_create(uint32_t type, uint32_t key_size, uint32_t value_size, uint32_t max, uint32_t flags)
 {
-	union bpf_attr attr = { .map_type = type, .key_size = key_size, .value_size = value_size,
-				.max_entries = max, .map_flags = flags };
+	union bpf_attr attr = { .map_type = type,
+				.key_size = key_size,
+				.value_size = value_size,
+				.max_entries = max,
+				.map_flags = flags };
 
 	return sys_bpf(BPF_MAP_CREATE, &attr);
 }
 
 static int map_op(int cmd, int fd, const void *key, const void *value, uint64_t flags)
 {
-	union bpf_attr attr = { .map_fd = (uint32_t)fd, .key = (uintptr_t)key, .value = (uintptr_t)value,
-				.flags = flags };
+	union bpf_attr attr = {
+		.map_fd = (uint32_t)fd, .key = (uintptr_t)key, .value = (uintptr_t)value, .flags = flags
+	};
 
 	return sys_bpf(cmd, &attr);
 }
@@ -53,8 +57,9 @@ struct code {
 static void emit(struct code *c, uint8_t op, int dst, int src, int16_t off, int32_t imm)
 {
 	ck_assert_uint_lt(c->n, G_N_ELEMENTS(c->insn));
-	c->insn[c->n++] = (struct bpf_insn){ .code = op, .dst_reg = dst & 15, .src_reg = src & 15,
-					     .off = off, .imm = imm };
+	c->insn[c->n++] = (struct bpf_insn){
+		.code = op, .dst_reg = dst & 15, .src_reg = src & 15, .off = off, .imm = imm
+	};
 }
 
 static void emit_mov(struct code *c, int dst, int32_t imm)
@@ -79,9 +84,13 @@ static void emit_note(struct code *c)
 static int load(struct code *c)
 {
 	static char log[65536];
-	union bpf_attr attr = { .prog_type = BPF_PROG_TYPE_XDP, .insns = (uintptr_t)c->insn,
-				.insn_cnt = c->n, .license = (uintptr_t)"GPL", .log_buf = (uintptr_t)log,
-				.log_size = sizeof(log), .log_level = 1 };
+	union bpf_attr attr = { .prog_type = BPF_PROG_TYPE_XDP,
+				.insns = (uintptr_t)c->insn,
+				.insn_cnt = c->n,
+				.license = (uintptr_t)"GPL",
+				.log_buf = (uintptr_t)log,
+				.log_size = sizeof(log),
+				.log_level = 1 };
 	int fd = sys_bpf(BPF_PROG_LOAD, &attr);
 
 	ck_assert_msg(fd >= 0, "the kernel refuses a test program: %d\n%s", fd, log);
@@ -91,7 +100,7 @@ static int load(struct code *c)
 enum { SLOT = 4096, HEADROOM = 256, MAX_OUT = 4096 };
 
 struct outcome {
-	uint32_t ret, meta, len;	/* len: metadata and packet */
+	uint32_t ret, meta, len; /* len: metadata and packet */
 	uint8_t data[MAX_OUT];
 };
 
@@ -151,8 +160,12 @@ START_TEST(test_packets)
 		uint32_t meta = (uint32_t)g_random_int_range(0, 5) * 4;
 		uint32_t len = (uint32_t)g_random_int_range(14, 900);
 		struct code c = { .n = 0 };
-		struct gp_lane lane = { .env = &env, .thread = &thread, .base = slot, .data_off = HEADROOM,
-					.data_end = HEADROOM + len, .meta_off = HEADROOM - meta };
+		struct gp_lane lane = { .env = &env,
+					.thread = &thread,
+					.base = slot,
+					.data_off = HEADROOM,
+					.data_end = HEADROOM + len,
+					.meta_off = HEADROOM - meta };
 		uint64_t note = 0;
 
 		for (i = 0; i < (int)sizeof(in); i++)
@@ -167,27 +180,30 @@ START_TEST(test_packets)
 			emit(&c, BPF_ST | BPF_MEM | BPF_DW, 10, 0, (int16_t)-j, 0);
 		for (i = 0; i < 8; i++) {
 			int what = g_random_int_range(0, 5);
-			int32_t d = random_delta(), off = g_random_int_range(0, 4) ?
-				g_random_int_range(0, 200) : g_random_int_range(0, 70000);
+			int32_t d = random_delta(), off = g_random_int_range(0, 4)
+								  ? g_random_int_range(0, 200)
+								  : g_random_int_range(0, 70000);
 			uint32_t n = (uint32_t)g_random_int_range(1, 65);
 			int64_t ret;
 
 			emit_copy(&c, 1, 6, 0);
 			if (what < 3) {
 				emit_mov(&c, 2, d);
-				emit(&c, BPF_JMP | BPF_CALL, 0, 0, 0, what == 0 ? BPF_FUNC_xdp_adjust_head :
-				     what == 1 ? BPF_FUNC_xdp_adjust_tail : BPF_FUNC_xdp_adjust_meta);
-				ret = what == 0 ? gp_helper_adjust_head(&lane, d) :
-				      what == 1 ? gp_helper_adjust_tail(&lane, d) :
-						  gp_helper_adjust_meta(&lane, d);
+				emit(&c, BPF_JMP | BPF_CALL, 0, 0, 0,
+				     what == 0	 ? BPF_FUNC_xdp_adjust_head
+				     : what == 1 ? BPF_FUNC_xdp_adjust_tail
+						 : BPF_FUNC_xdp_adjust_meta);
+				ret = what == 0	  ? gp_helper_adjust_head(&lane, d)
+				      : what == 1 ? gp_helper_adjust_tail(&lane, d)
+						  : gp_helper_adjust_meta(&lane, d);
 			} else {
 				emit_mov(&c, 2, off);
 				emit_copy(&c, 3, 10, -64);
 				emit_mov(&c, 4, (int32_t)n);
-				emit(&c, BPF_JMP | BPF_CALL, 0, 0, 0, what == 3 ? BPF_FUNC_xdp_load_bytes :
-				     BPF_FUNC_xdp_store_bytes);
-				ret = what == 3 ? gp_helper_load_bytes(&lane, (uint32_t)off, buf, n) :
-						  gp_helper_store_bytes(&lane, (uint32_t)off, buf, n);
+				emit(&c, BPF_JMP | BPF_CALL, 0, 0, 0,
+				     what == 3 ? BPF_FUNC_xdp_load_bytes : BPF_FUNC_xdp_store_bytes);
+				ret = what == 3 ? gp_helper_load_bytes(&lane, (uint32_t)off, buf, n)
+						: gp_helper_store_bytes(&lane, (uint32_t)off, buf, n);
 			}
 			note = note * 31 + (uint64_t)ret;
 			emit_note(&c);
@@ -262,8 +278,8 @@ START_TEST(test_csum)
 		c.insn[jump].off = (int16_t)(c.n - (uint32_t)jump - 1);
 		emit(&c, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
 		run_kernel(&c, in, 0, sizeof(in), &k);
-		ours = (uint64_t)gp_helper_csum_diff(&lane, from ? data : NULL, from, to ? data + 512 : NULL, to,
-						     seed);
+		ours = (uint64_t)gp_helper_csum_diff(&lane, from ? data : NULL, from, to ? data + 512 : NULL,
+						     to, seed);
 		if (kernel_folds_csum())
 			ck_assert_uint_eq(ours % 0xffff, k.ret % 0xffff);
 		else
@@ -319,16 +335,20 @@ static void same_walk(uint32_t type, struct gp_map *map, int fd)
 
 START_TEST(test_map)
 {
-	static const struct { uint32_t type, key_size, max; } rows[] = {
-		{ BPF_MAP_TYPE_HASH, 4, 12 }, { BPF_MAP_TYPE_HASH, 13, 30 }, { BPF_MAP_TYPE_HASH, 64, 40 },
-		{ BPF_MAP_TYPE_LPM_TRIE, 5, 20 }, { BPF_MAP_TYPE_LPM_TRIE, 8, 30 },
-		{ BPF_MAP_TYPE_LPM_TRIE, 11, 30 }, { BPF_MAP_TYPE_LPM_TRIE, 20, 30 },
-		{ BPF_MAP_TYPE_LPM_TRIE, 260, 30 },
+	static const struct {
+		uint32_t type, key_size, max;
+	} rows[] = {
+		{ BPF_MAP_TYPE_HASH, 4, 12 },	   { BPF_MAP_TYPE_HASH, 13, 30 },
+		{ BPF_MAP_TYPE_HASH, 64, 40 },	   { BPF_MAP_TYPE_LPM_TRIE, 5, 20 },
+		{ BPF_MAP_TYPE_LPM_TRIE, 8, 30 },  { BPF_MAP_TYPE_LPM_TRIE, 11, 30 },
+		{ BPF_MAP_TYPE_LPM_TRIE, 20, 30 }, { BPF_MAP_TYPE_LPM_TRIE, 260, 30 },
 	};
 	uint32_t type = rows[_i].type, size = rows[_i].key_size, n;
-	struct gp_map_desc desc = { .type = type, .key_size = size, .value_size = 8,
-				    .max_entries = rows[_i].max };
-	int fd = map_create(type, size, 8, rows[_i].max, type == BPF_MAP_TYPE_LPM_TRIE ? BPF_F_NO_PREALLOC : 0);
+	struct gp_map_desc desc = {
+		.type = type, .key_size = size, .value_size = 8, .max_entries = rows[_i].max
+	};
+	int fd = map_create(type, size, 8, rows[_i].max,
+			    type == BPF_MAP_TYPE_LPM_TRIE ? BPF_F_NO_PREALLOC : 0);
 	struct gp_map map;
 	void *values, *index;
 	uint8_t key[260];
@@ -347,7 +367,8 @@ START_TEST(test_map)
 			ck_assert_int_eq(gp_map_update(&map, key, &ours, flags),
 					 map_op(BPF_MAP_UPDATE_ELEM, fd, key, &theirs, flags));
 		} else if (what < 6) {
-			ck_assert_int_eq(gp_map_delete(&map, key), map_op(BPF_MAP_DELETE_ELEM, fd, key, NULL, 0));
+			ck_assert_int_eq(gp_map_delete(&map, key),
+					 map_op(BPF_MAP_DELETE_ELEM, fd, key, NULL, 0));
 		} else {
 			ck_assert_int_eq(gp_map_lookup(&map, key, &ours),
 					 map_op(BPF_MAP_LOOKUP_ELEM, fd, key, &theirs, 0));
@@ -366,7 +387,9 @@ END_TEST
 static bool may_load(void)
 {
 	struct bpf_insn code[2] = { { .code = BPF_ALU64 | BPF_MOV | BPF_K }, { .code = BPF_JMP | BPF_EXIT } };
-	union bpf_attr attr = { .prog_type = BPF_PROG_TYPE_XDP, .insns = (uintptr_t)code, .insn_cnt = 2,
+	union bpf_attr attr = { .prog_type = BPF_PROG_TYPE_XDP,
+				.insns = (uintptr_t)code,
+				.insn_cnt = 2,
 				.license = (uintptr_t)"GPL" };
 	int fd = sys_bpf(BPF_PROG_LOAD, &attr);
 

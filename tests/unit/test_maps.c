@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_maps.c - maps against models: random operations beside a GHashTable and a brute-force prefix
- * list, by the guest's interface and by the helpers that programs call, in turn; and threads that work on one map
+ * test_maps.c - maps against models: random operations beside a GHashTable and a brute-force prefix list, by
+ * the guest's interface and by the helpers that programs call, in turn; and threads that work on one map
  * while others look up what must always be there.
  */
 #include <check.h>
@@ -35,7 +35,10 @@ static void box_open(struct box *b, uint32_t type, uint32_t key_size, uint32_t v
 		     uint32_t max_entries, uint32_t cpus)
 {
 	b->desc = (struct gp_map_desc){
-		.type = type, .key_size = key_size, .value_size = value_size, .max_entries = max_entries,
+		.type = type,
+		.key_size = key_size,
+		.value_size = value_size,
+		.max_entries = max_entries,
 	};
 	ck_assert_uint_eq(gp_map_check(&b->desc, cpus), VIRTIO_GPGPU_R_NONE);
 	/* Exact sizes, so that a sanitizer sees the first byte too many. */
@@ -60,11 +63,11 @@ static struct gp_lane new_lane(void)
 	return (struct gp_lane){ .env = &env, .thread = &thread, .fuel = 1000000 };
 }
 
-#define DESC(b) \
-	(b)->desc.type, (b)->desc.key_size, (b)->desc.value_size, (b)->desc.max_entries, \
-	(b)->desc.num_cpus, (b)->desc.num_buckets
+#define DESC(b)                                                                                              \
+	(b)->desc.type, (b)->desc.key_size, (b)->desc.value_size, (b)->desc.max_entries, (b)->desc.num_cpus, \
+		(b)->desc.num_buckets
 
-/* One operation in one of three ways: guest, program with known map, program with a map chosen at run time. */
+/* One operation in one of three ways: guest, program with a known map, with one chosen at run time. */
 static int op_update(struct box *b, const uint8_t *key, const uint8_t *value, uint64_t flags, int way)
 {
 	struct gp_lane lane = new_lane();
@@ -94,8 +97,8 @@ static int op_lookup(struct box *b, const uint8_t *key, uint8_t *value, int way)
 
 	if (way == 0)
 		return gp_map_lookup(&b->map, key, value);
-	at = way == 1 ? gp_helper_map_lookup(&lane, &b->map, key, DESC(b)) :
-			gp_helper_map_lookup_any(&lane, &b->map, key);
+	at = way == 1 ? gp_helper_map_lookup(&lane, &b->map, key, DESC(b))
+		      : gp_helper_map_lookup_any(&lane, &b->map, key);
 	if (!at)
 		return -ENOENT;
 	ck_assert_uint_le(at - 1 + b->map.value_size, b->map.values_size);
@@ -144,10 +147,15 @@ START_TEST(test_shape)
 {
 	const struct shape *s = &shapes[_i];
 	struct gp_map_desc desc = {
-		.type = s->type, .key_size = s->key_size, .value_size = s->value_size,
-		.max_entries = s->max_entries, .flags = s->flags,
+		.type = s->type,
+		.key_size = s->key_size,
+		.value_size = s->value_size,
+		.max_entries = s->max_entries,
+		.flags = s->flags,
 		/* What the caller left in the other members must not count. */
-		.stride = UINT32_MAX, .num_cpus = UINT32_MAX, .num_buckets = UINT32_MAX,
+		.stride = UINT32_MAX,
+		.num_cpus = UINT32_MAX,
+		.num_buckets = UINT32_MAX,
 		.values_size = UINT64_MAX,
 	};
 
@@ -262,9 +270,12 @@ END_TEST
 
 /* --------------------------------------------------------------------- hash */
 
-static const struct { uint32_t key_size, value_size, max_entries; } hashes[] = {
-	{ 1, 1, 16 }, { 4, 8, 64 }, { 4, 4, 1 }, { 5, 3, 33 }, { 8, 16, 100 }, { 13, 12, 100 }, { 16, 8, 64 },
-	{ 20, 40, 60 }, { 37, 5, 60 }, { 48, 9, 60 }, { 49, 8, 60 }, { 64, 8, 60 }, { 512, 300, 40 },
+static const struct {
+	uint32_t key_size, value_size, max_entries;
+} hashes[] = {
+	{ 1, 1, 16 },	 { 4, 8, 64 },	{ 4, 4, 1 },	  { 5, 3, 33 },	 { 8, 16, 100 },
+	{ 13, 12, 100 }, { 16, 8, 64 }, { 20, 40, 60 },	  { 37, 5, 60 }, { 48, 9, 60 },
+	{ 49, 8, 60 },	 { 64, 8, 60 }, { 512, 300, 40 },
 };
 
 static void random_key(uint8_t *key, uint32_t size, uint32_t space)
@@ -284,8 +295,8 @@ static GBytes *bytes(const void *p, gsize n)
 
 static void check_walk(struct box *b, GHashTable *model)
 {
-	GHashTable *seen = g_hash_table_new_full(g_bytes_hash, g_bytes_equal, (GDestroyNotify)g_bytes_unref,
-						 NULL);
+	GHashTable *seen =
+		g_hash_table_new_full(g_bytes_hash, g_bytes_equal, (GDestroyNotify)g_bytes_unref, NULL);
 	uint8_t key[512];
 	int err;
 

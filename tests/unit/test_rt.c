@@ -37,8 +37,13 @@ static struct gp_lane packet(uint32_t off, uint32_t len, uint32_t meta)
 
 	for (i = 0; i < sizeof(slot); i++)
 		slot[i] = (uint8_t)(i * 7 + 1);
-	return (struct gp_lane){ .env = &env, .thread = &thread, .base = slot, .fuel = 1000,
-				 .data_off = off, .data_end = off + len, .meta_off = off - meta };
+	return (struct gp_lane){ .env = &env,
+				 .thread = &thread,
+				 .base = slot,
+				 .fuel = 1000,
+				 .data_off = off,
+				 .data_end = off + len,
+				 .meta_off = off - meta };
 }
 
 enum adjust { HEAD, TAIL, META };
@@ -111,9 +116,9 @@ START_TEST(test_adjust)
 
 	memcpy(old, slot, sizeof(old));
 	env.stride = row->stride;
-	ret = row->what == HEAD ? gp_helper_adjust_head(&lane, row->delta) :
-	      row->what == TAIL ? gp_helper_adjust_tail(&lane, row->delta) :
-				  gp_helper_adjust_meta(&lane, row->delta);
+	ret = row->what == HEAD	  ? gp_helper_adjust_head(&lane, row->delta)
+	      : row->what == TAIL ? gp_helper_adjust_tail(&lane, row->delta)
+				  : gp_helper_adjust_meta(&lane, row->delta);
 	env.stride = STRIDE;
 	ck_assert_int_eq(ret, row->ret);
 	if (ret) {
@@ -140,10 +145,23 @@ END_TEST
 
 START_TEST(test_bytes)
 {
-	static const struct { uint64_t off, len; int ret; } rows[] = {
-		{ 0, 64, 0 }, { 63, 1, 0 }, { 10, 20, 0 }, { 64, 0, 0 }, { 0, 65, -EINVAL }, { 64, 1, -EINVAL },
-		{ 65, 0, -EINVAL }, { 0xffff, 1, -EINVAL }, { 0x10000, 1, -EFAULT }, { 0, 0x10000, -EFAULT },
-		{ UINT32_MAX, 2, -EFAULT }, { 1, UINT32_MAX, -EFAULT }, { 1ull << 32, 4, 0 },
+	static const struct {
+		uint64_t off, len;
+		int ret;
+	} rows[] = {
+		{ 0, 64, 0 },
+		{ 63, 1, 0 },
+		{ 10, 20, 0 },
+		{ 64, 0, 0 },
+		{ 0, 65, -EINVAL },
+		{ 64, 1, -EINVAL },
+		{ 65, 0, -EINVAL },
+		{ 0xffff, 1, -EINVAL },
+		{ 0x10000, 1, -EFAULT },
+		{ 0, 0x10000, -EFAULT },
+		{ UINT32_MAX, 2, -EFAULT },
+		{ 1, UINT32_MAX, -EFAULT },
+		{ 1ull << 32, 4, 0 },
 	};
 	uint8_t buf[64], old[sizeof(slot)];
 	size_t n;
@@ -243,10 +261,16 @@ START_TEST(test_region)
 	struct gp_region args[3] = { { arg0, sizeof(arg0), 1 }, { NULL, 0, 0 }, { arg0, sizeof(arg0), 0 } };
 	struct gp_map rw = { .values = values, .values_size = sizeof(values) }, ro = rw;
 	struct gp_map *maps[2] = { &rw, &ro };
-	struct gp_env e = { .args = args, .num_args = 3, .maps = maps, .num_maps = 2, .slots = slot,
-			    .stride = STRIDE };
+	struct gp_env e = {
+		.args = args, .num_args = 3, .maps = maps, .num_maps = 2, .slots = slot, .stride = STRIDE
+	};
 	struct gp_lane lane = packet(HEADROOM, 64, 0);
-	const struct { uint64_t region; uint8_t *base; uint64_t size; bool writable; } rows[] = {
+	const struct {
+		uint64_t region;
+		uint8_t *base;
+		uint64_t size;
+		bool writable;
+	} rows[] = {
 		{ GP_REGION_STACK, stack, sizeof(stack), true },
 		{ GP_REGION_PACKET, slot, HEADROOM + 64, true },
 		{ GP_REGION_ARG0, arg0, sizeof(arg0), true },
@@ -323,8 +347,11 @@ START_TEST(test_loop_xdp)
 	env.stride = 64;
 	env.stop = &stop;
 	for (i = 0; i < 10; i++)
-		in[i] = (struct gp_packet_in){ .data_off = 20, .data_len = 30, .meta_len = 8,
-					       .rx_queue = (uint16_t)(i + 1), .ingress_port = i };
+		in[i] = (struct gp_packet_in){ .data_off = 20,
+					       .data_len = 30,
+					       .meta_len = 8,
+					       .rx_queue = (uint16_t)(i + 1),
+					       .ingress_port = i };
 	memset(out, 0xff, sizeof(out));
 	ck_assert_uint_eq(gp_entry_xdp(&env, &thread, in, out, 2, 6, &faults), 6);
 	ck_assert_uint_eq(out[1].verdict, UINT32_MAX);
@@ -354,7 +381,12 @@ START_TEST(test_loop_xdp)
 }
 END_TEST
 
-static struct { uint32_t at[3][3]; uint8_t *seen; uint64_t item; uint32_t *stop; } grid_run;
+static struct {
+	uint32_t at[3][3];
+	uint8_t *seen;
+	uint64_t item;
+	uint32_t *stop;
+} grid_run;
 static const struct gp_grid grid = { { 5, 4, 3 }, { 2, 3, 1 } };
 
 static int64_t prog_grid(struct gp_lane *lane)
@@ -401,7 +433,8 @@ START_TEST(test_loop_grid)
 	for (first = 0; first < 60; first++) {
 		grid_run.item = first;
 		faults = (struct gp_faults){ 0 };
-		ck_assert_uint_eq(gp_entry_grid(&env, &thread, &grid, first, 60 - first, &faults), 60 - first);
+		ck_assert_uint_eq(gp_entry_grid(&env, &thread, &grid, first, 60 - first, &faults),
+				  60 - first);
 		ck_assert_uint_eq(faults.count, first <= 33);
 		if (faults.count)
 			ck_assert_uint_eq(faults.first, 33);
@@ -472,8 +505,10 @@ START_TEST(test_mem)
 		ck_assert_ptr_eq(gp_soft_memmove(a + to, a + from, len), a + to);
 		memmove(b + to, b + from, len);
 		ck_assert_mem_eq(a, b, 300);
-		ck_assert_int_eq(gp_soft_memcmp(a + to, a + from, len) > 0, memcmp(a + to, a + from, len) > 0);
-		ck_assert_int_eq(gp_soft_memcmp(a + to, a + from, len) < 0, memcmp(a + to, a + from, len) < 0);
+		ck_assert_int_eq(gp_soft_memcmp(a + to, a + from, len) > 0,
+				 memcmp(a + to, a + from, len) > 0);
+		ck_assert_int_eq(gp_soft_memcmp(a + to, a + from, len) < 0,
+				 memcmp(a + to, a + from, len) < 0);
 		ck_assert_ptr_eq(gp_soft_memset(a + to, 0x1ff, len), a + to);
 		memset(b + to, 0xff, len);
 		ck_assert_mem_eq(a, b, 300);
