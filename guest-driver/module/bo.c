@@ -44,9 +44,9 @@ static void buf_free(struct vgpgpu_obj *obj)
 	struct vgpgpu_device *gdev = obj->gdev;
 
 	if (drm_mm_node_allocated(&buf->node)) {
-		mutex_lock(&gdev->mm_lock);
+		spin_lock(&gdev->mm_lock);
 		drm_mm_remove_node(&buf->node);
-		mutex_unlock(&gdev->mm_lock);
+		spin_unlock(&gdev->mm_lock);
 		wake_up_all(&gdev->mm_wait);
 	}
 	kfree(buf);
@@ -56,10 +56,10 @@ static int buf_try_place(struct vgpgpu_device *gdev, struct vgpgpu_buf *buf)
 {
 	int ret;
 
-	mutex_lock(&gdev->mm_lock);
+	spin_lock(&gdev->mm_lock);
 	ret = drm_mm_insert_node_generic(&gdev->mm, &buf->node, buf->size, PAGE_SIZE, 0,
 					 DRM_MM_INSERT_BEST);
-	mutex_unlock(&gdev->mm_lock);
+	spin_unlock(&gdev->mm_lock);
 	return ret;
 }
 
@@ -297,6 +297,12 @@ static int bo_mmap(struct drm_gem_object *gem, struct vm_area_struct *vma)
 	return 0;
 }
 
+/* Other devices cannot reach a buffer: its pages are the host's, not the guest's. */
+static int bo_pin(struct drm_gem_object *gem)
+{
+	return -EOPNOTSUPP;
+}
+
 static enum drm_gem_object_status bo_status(struct drm_gem_object *gem)
 {
 	return DRM_GEM_OBJECT_RESIDENT;
@@ -306,6 +312,7 @@ static const struct drm_gem_object_funcs bo_funcs = {
 	.free	= bo_free,
 	.open	= bo_open,
 	.close	= bo_close,
+	.pin	= bo_pin,
 	.mmap	= bo_mmap,
 	.status	= bo_status,
 	.vm_ops	= &bo_vm_ops,

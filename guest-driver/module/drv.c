@@ -12,8 +12,8 @@
  * request that was sent has been completed, so nothing ever waits for a device that is gone. Stopping
  * makes every context dead; what user space still has of it fails with -ENODEV until it is closed.
  *
- * Locks, outermost first: state_lock; a context's lock; caps_lock, mm_lock; tl_lock; fences' locks,
- * slot_lock; a queue's lock.
+ * Locks, outermost first: state_lock; a context's lock; caps_lock; mm_lock; cancel_lock; tl_lock; fences'
+ * locks; slot_lock; a queue's lock.
  */
 #include <linux/io.h>
 #include <linux/module.h>
@@ -41,9 +41,10 @@
 
 struct workqueue_struct *vgpgpu_wq;
 
-unsigned int vgpgpu_job_timeout_ms = 60000;
+/* Above the 60 s after which the device ends a job by itself. */
+unsigned int vgpgpu_job_timeout_ms = 90000;
 module_param_named(job_timeout_ms, vgpgpu_job_timeout_ms, uint, 0644);
-MODULE_PARM_DESC(job_timeout_ms, "Cancel a job that has run for so long (default 60000)");
+MODULE_PARM_DESC(job_timeout_ms, "Cancel a job that has run for so long (default 90000)");
 
 unsigned int vgpgpu_control_timeout_ms = 30000;
 module_param_named(control_timeout_ms, vgpgpu_control_timeout_ms, uint, 0644);
@@ -184,8 +185,8 @@ static int read_config(struct vgpgpu_device *gdev)
 	virtio_cread_le(vdev, struct virtio_gpgpu_config, num_packet_queues, &num_packet);
 	virtio_cread_le(vdev, struct virtio_gpgpu_config, max_request, &gdev->max_request);
 	virtio_cread_le(vdev, struct virtio_gpgpu_config, max_response, &gdev->max_response);
-	if (version < VIRTIO_GPGPU_VERSION) {
-		dev_err(&vdev->dev, "device has version %u of the protocol, at least %u is needed\n",
+	if (version != VIRTIO_GPGPU_VERSION) {
+		dev_err(&vdev->dev, "device has version %u of the protocol, %u is needed\n",
 			version, VIRTIO_GPGPU_VERSION);
 		return -ENODEV;
 	}
@@ -242,7 +243,6 @@ static void dev_release(struct drm_device *drm, void *data)
 		drm_mm_takedown(&gdev->mm);
 	for (i = 0; i < VGPGPU_NUM_OBJECTS; i++)
 		ida_destroy(&gdev->ids[i]);
-	mutex_destroy(&gdev->mm_lock);
 	mutex_destroy(&gdev->caps_lock);
 	mutex_destroy(&gdev->state_lock);
 }
@@ -253,7 +253,7 @@ static int dev_init(struct vgpgpu_device *gdev)
 
 	mutex_init(&gdev->state_lock);
 	mutex_init(&gdev->caps_lock);
-	mutex_init(&gdev->mm_lock);
+	spin_lock_init(&gdev->mm_lock);
 	spin_lock_init(&gdev->slot_lock);
 	init_waitqueue_head(&gdev->mm_wait);
 	init_waitqueue_head(&gdev->slot_wait);

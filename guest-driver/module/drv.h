@@ -66,7 +66,7 @@ struct vgpgpu_device {
 	bool caps_valid;
 	struct virtio_gpgpu_caps caps;
 
-	struct mutex mm_lock;		/* protects @mm */
+	spinlock_t mm_lock;		/* protects @mm */
 	struct drm_mm mm;		/* of the shared-memory region */
 	wait_queue_head_t mm_wait;	/* woken when a range comes back */
 

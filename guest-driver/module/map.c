@@ -168,6 +168,7 @@ static int map_op(struct vgpgpu_ctx *ctx, struct vgpgpu_map *map,
 	u32 type = map_ops[args->op].type;
 	bool gets_value = map_ops[args->op].gets_value;
 	bool gets_key = map_ops[args->op].gets_key;
+	struct vgpgpu_device *gdev = map->obj.gdev;
 	u32 out_key = 0, out_value = 0, in = 0;
 	size_t in_cap = sizeof(struct virtio_gpgpu_resp_hdr);
 	struct virtio_gpgpu_req_map_op *req;
@@ -193,7 +194,9 @@ static int map_op(struct vgpgpu_ctx *ctx, struct vgpgpu_map *map,
 		return -EINVAL;
 	}
 
-	cmd = vgpgpu_cmd_alloc(map->obj.gdev, type, ctx->obj.id,
+	if (out_key > gdev->max_request || out_value > gdev->max_request || in > gdev->max_response)
+		return -E2BIG;
+	cmd = vgpgpu_cmd_alloc(gdev, type, ctx->obj.id,
 			       sizeof(*req) + round_up((size_t)out_key, 8) +
 					round_up((size_t)out_value, 8), in_cap);
 	if (IS_ERR(cmd))

@@ -142,6 +142,8 @@ static void req_complete(struct vgpgpu_device *gdev, struct vgpgpu_req *req)
 
 	if (req->in_len < sizeof(*hdr) || le32_to_cpu(hdr->length) != req->in_len) {
 		dev_err_ratelimited(gdev->drm.dev, "malformed response of %zu bytes\n", req->in_len);
+		/* A device that has failed; the work looks whether it is running. */
+		queue_work(vgpgpu_wq, &gdev->reset_work);
 		vgpgpu_req_fail(req, VIRTIO_GPGPU_S_DEVICE_LOST, VIRTIO_GPGPU_R_LENGTH);
 	} else {
 		vgpgpu_dev_saw_generation(gdev, le32_to_cpu(hdr->generation));

@@ -46,7 +46,7 @@ void test_watchdog(void)
 	is(job_end(fd, other), 0, "watchdog: and so does the one that waited for it");
 	is(submit_nop(fd, 0, 0, 0, &job), 0, "watchdog: the context lives on");
 	is(job_end(fd, job), 0, "watchdog: and works");
-	write_file(param, "60000");
+	write_file(param, "90000");
 	close(fd);
 }
 
