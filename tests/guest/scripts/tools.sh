@@ -1,0 +1,129 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# The gpgpu command on a device: what it computes, what it leaves behind when it fails, what it says. TAP.
+. /usr/lib/gpgpu/guest.sh
+
+here=/usr/lib/gpgpu
+number=0
+failed=0
+work=$(mktemp -d)
+cd "$work" || exit 1
+
+# result STATUS NAME: reports a case; /tmp/log has what was printed.
+result() {
+	number=$((number + 1))
+	if [ "$1" = 0 ]; then
+		echo "ok $number $2"
+	else
+		echo "not ok $number $2"
+		sed 's/^/# /' /tmp/log
+		failed=1
+	fi
+}
+
+# works NAME COMMAND...
+works() {
+	name=$1
+	shift
+	"$@" >/tmp/log 2>&1
+	result $? "$name"
+}
+
+# refused NAME TEXT COMMAND...: status 1, one line that has TEXT, no file that was not there before.
+refused() {
+	name=$1 text=$2
+	shift 2
+	ls -A >/tmp/before
+	"$@" >/tmp/log 2>&1
+	status=$?
+	ls -A >/tmp/after
+	[ $status = 1 ] && [ "$(wc -l </tmp/log)" = 1 ] && grep -qF -- "$text" /tmp/log && cmp -s /tmp/before /tmp/after
+	result $? "$name"
+}
+
+# frames N: N minimal Ethernet frames as a capture, IPv4 with a broken header, so that the firewall drops them.
+frames() {
+	printf '\324\303\262\241\002\000\004\000\000\000\000\000\000\000\000\000\000\000\001\000\001\000\000\000'
+	i=0
+	while [ $i -lt "$1" ]; do
+		printf '\000\000\000\000\000\000\000\000\016\000\000\000\016\000\000\000'
+		printf '\002\000\000\000\000\001\002\000\000\000\000\002\010\000'
+		i=$((i + 1))
+	done
+}
+
+load_driver || exit 1
+
+works "info" gpgpu info
+works "info as JSON" gpgpu info -j
+works "top" gpgpu top --count 1
+printf '\000\000\200\077\000\000\000\100' >x
+works "run" gpgpu run "$here/saxpy.bpf.o" --grid 2 x=@x y=+8 a=f32:3 'y>@y'
+[ "$(od -A n -t x1 y)" = " 00 00 40 40 00 00 c0 40" ]
+result $? "the file has 3 * 1 and 3 * 2"
+works "run with a group and the kernel's name" \
+	gpgpu run "$here/saxpy.bpf.o:saxpy" --grid 2,1,1 --group 2 x=@x y=@y a=f32:1 'y>@y'
+[ "$(od -A n -t x1 y)" = " 00 00 80 40 00 00 00 41" ]
+result $? "a file may be read and written"
+
+refused "run without a kernel" "no kernel given" gpgpu run --grid 1
+refused "run on a file that is missing" "No such file" gpgpu run nothing.o --grid 1
+refused "run on a file that is no object" "not an ELF file" gpgpu run x --grid 1
+refused "no such kernel" "has no program 'other'" gpgpu run "$here/saxpy.bpf.o:other" --grid 1
+refused "an XDP program is no kernel" "has no compute kernel" gpgpu run "$here/xdp_lb.bpf.o" --grid 1
+refused "an argument is missing" "'a' of kernel 'saxpy' (a value) is not given" \
+	gpgpu run "$here/saxpy.bpf.o" --grid 2 x=@x y=+8
+refused "an argument is unknown" "no argument 'z'" gpgpu run "$here/saxpy.bpf.o" --grid 2 z=1
+refused "an argument is no number" "is not a number" gpgpu run "$here/saxpy.bpf.o" --grid 2 a=f32:x
+refused "a buffer is given as a number" "is a buffer" gpgpu run "$here/saxpy.bpf.o" --grid 2 x=1
+refused "a buffer's file is missing" "No such file" gpgpu run "$here/saxpy.bpf.o" --grid 2 x=@nothing
+refused "a kernel that faults writes nothing" "access out of bounds: 98 work items, the first is 2" \
+	gpgpu run "$here/saxpy.bpf.o" --grid 100 x=@x y=+8 a=f32:1 'y>@z'
+refused "a group that is too large" "invalid request" \
+	gpgpu run "$here/saxpy.bpf.o" --grid 65536 --group 65536 x=@x y=+8 a=f32:1
+
+frames 100 >in.pcap
+works "pkt" gpgpu pkt --config "$here/firewall.conf" --results results --maps-out maps --batch 7 \
+	"$here/xdp_firewall.bpf.o" in.pcap out.pcap
+grep -Eq 'DROP +100 +1,400' /tmp/log
+result $? "the table of verdicts"
+[ "$(wc -l <results)" = 100 ] && [ "$(tail -n 1 results)" = "100 DROP 14 0 0" ]
+result $? "a line for each frame"
+grep -q '^counters 00000000 64000000000000007805000000000000$' maps
+result $? "the counters are in the maps"
+works "the kernel says the same" gpgpu-oracle --config "$here/firewall.conf" --results results --maps maps \
+	--out out.pcap "$here/xdp_firewall.bpf.o" in.pcap
+works "pkt with an entry of a map" gpgpu pkt --quiet --map settings 'u32:0=u32:2' --map-dump settings \
+	"$here/xdp_firewall.bpf.o" in.pcap out.pcap
+grep -qx 'settings 00000000 0200000000000000' /tmp/log
+result $? "which is shown"
+rm -f out.pcap
+
+head -c 500 in.pcap >cut.pcap
+refused "a capture that is cut short" "frame 16: truncated" \
+	gpgpu pkt "$here/xdp_firewall.bpf.o" cut.pcap out.pcap
+refused "a capture that is none" "not a capture" gpgpu pkt "$here/xdp_firewall.bpf.o" x out.pcap
+refused "a program for something else" "has no XDP program" gpgpu pkt "$here/saxpy.bpf.o" in.pcap out.pcap
+refused "a map that is not there" "has no map 'nothing'" \
+	gpgpu pkt --map nothing 'u32:0=u32:2' "$here/xdp_firewall.bpf.o" in.pcap out.pcap
+refused "a key that is not in the map" "map 'settings'" \
+	gpgpu pkt --map settings 'u32:9=u32:2' "$here/xdp_firewall.bpf.o" in.pcap out.pcap
+refused "a batch that is too large" "over the device's" \
+	gpgpu pkt --batch 1000000 "$here/xdp_firewall.bpf.o" in.pcap out.pcap
+refused "frames that do not fit" "use --stride" \
+	gpgpu pkt --stride 64 --headroom 60 "$here/xdp_firewall.bpf.o" in.pcap out.pcap
+refused "an output that cannot be written" "No such file" \
+	gpgpu pkt "$here/xdp_firewall.bpf.o" in.pcap nowhere/out.pcap
+printf 'rules zero:40 = u32:1\nrules zero:41 = u32:1\n' >bad.conf
+refused "a configuration that is wrong" "bad.conf:2: " \
+	gpgpu pkt --config bad.conf "$here/xdp_firewall.bpf.o" in.pcap out.pcap
+
+works "an unprivileged user" as_user gpgpu info
+chmod 600 /dev/accel/accel0
+refused "who is not in the group" "permission denied" as_user gpgpu run "$here/saxpy.bpf.o" --grid 1
+chmod 660 /dev/accel/accel0
+rmmod virtio_gpgpu
+refused "no driver, no device" "is the module virtio_gpgpu loaded?" gpgpu info
+echo "1..$number"
+exit $failed
