@@ -409,6 +409,13 @@ int main(int argc, char **argv)
 				opt.entries[i][1]);
 	sent = run_capture(bpf_program__fd(prog), &in, &expected, verdicts);
 	entries = compare_maps(maps, num_maps);
+	free(maps);
+	bpf_object__close(obj);
+	capture_close(&in);
+	if (expected.has_out)
+		capture_close(&expected.out);
+	if (expected.results)
+		fclose(expected.results);
 
 	for (uint32_t v = 0; v < NUM_VERDICTS; v++) {
 		if (verdicts[v])
@@ -429,7 +436,5 @@ int main(int argc, char **argv)
 	if (opt.maps)
 		printf(", %s map entries", grouped(entries));
 	printf(": equal to BPF_PROG_TEST_RUN\n");
-	free(maps);
-	bpf_object__close(obj);
 	return 0;
 }

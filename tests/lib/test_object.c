@@ -229,7 +229,7 @@ static uint32_t test_run(int prog, const uint8_t *packet, uint8_t *out, uint32_t
 /* Makes a map of ours in the kernel. Return: its descriptor. */
 static int make_kernel_map(struct gpgpu_map *map)
 {
-	LIBBPF_OPTS(bpf_map_create_opts, opts);
+	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = 0);
 	struct gpgpu_map_info info;
 	const uint32_t zero = 0;
 	const void *data;
