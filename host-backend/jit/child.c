@@ -42,7 +42,7 @@ static void on_fatal(const char *message)
 	_exit(GP_CHILD_ANSWERED);
 }
 
-/* LLVM aborts when memory runs out, as it does for other reasons: try whether there is any. */
+/* LLVM and GLib abort when memory runs out, as they do for other reasons: try whether there is any. */
 static void on_abort(int sig)
 {
 	void *probe = mmap(NULL, 16 << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -117,6 +117,7 @@ _Noreturn void gp_child_run(const struct gp_jit_request *request, int program, i
 	if (!read_program(request, program, &prog))
 		_exit(GP_CHILD_BAD_REQUEST);
 	signal(SIGABRT, on_abort);
+	signal(SIGTRAP, on_abort);	/* GLib's way */
 	signal(SIGSEGV, on_abort);
 	gp_emit_on_fatal(on_fatal);
 	if (!gp_sandbox_enter(request->cpu_seconds, request->memory,

@@ -50,12 +50,20 @@ static const int allowed[] = {
 	SCMP_SYS(restart_syscall),
 };
 
+/* What the C library and LLVM try on the way to an error and do without: fail it, so that the error arrives. */
+static const int refused[] = {
+	SCMP_SYS(openat), SCMP_SYS(prctl), SCMP_SYS(getpeername), SCMP_SYS(ioctl), SCMP_SYS(readlink),
+};
+
 static bool add_rules(scmp_filter_ctx ctx)
 {
 	static const int memory[] = { SCMP_SYS(mmap), SCMP_SYS(mprotect) };
 
 	for (size_t i = 0; i < sizeof(allowed) / sizeof(*allowed); i++)
 		if (seccomp_rule_add(ctx, SCMP_ACT_ALLOW, allowed[i], 0))
+			return false;
+	for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++)
+		if (seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), refused[i], 0))
 			return false;
 	for (size_t i = 0; i < sizeof(memory) / sizeof(*memory); i++)
 		if (seccomp_rule_add(ctx, SCMP_ACT_ALLOW, memory[i], 1,
