@@ -431,12 +431,17 @@ static void make_xdp_input(struct gen *g)
 	make_map(g, GEN_DATA, VIRTIO_GPGPU_MAP_ARRAY, 4, 64, 1, 1);
 	run->maps = g->made->maps;
 	run->num_maps = RANDOM_MAPS;
-	run->meta_len = (uint16_t)(gen_chance(g, 50) ? 0 : 4 * gen_below(g, 9));
-	run->len = 14 + gen_below(g, gen_chance(g, 20) ? 900 : 120);
-	run->packet = g->made->packet;
-	for (uint32_t i = 0; i < run->meta_len + run->len; i++)
-		g->made->packet[i] = (uint8_t)gen_random(g);
-	run->ingress_port = 1;
+	run->num_packets = RUN_PACKETS;
+	for (uint32_t p = 0; p < RUN_PACKETS; p++) {
+		struct run_packet *packet = &run->packets[p];
+
+		packet->meta_len = (uint16_t)(gen_chance(g, 50) ? 0 : 4 * gen_below(g, 9));
+		packet->len = 14 + gen_below(g, gen_chance(g, 20) ? 900 : 120);
+		packet->bytes = g->made->packet[p];
+		packet->ingress_port = 1;
+		for (uint32_t i = 0; i < packet->meta_len + packet->len; i++)
+			g->made->packet[p][i] = (uint8_t)gen_random(g);
+	}
 }
 
 static void make_kernel_input(struct gen *g)

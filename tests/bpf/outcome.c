@@ -61,33 +61,42 @@ void outcome_sort(struct outcome *outcome, size_t from, size_t record)
 		}                                                                  \
 	} while (0)
 
+static bool packet_diff(const struct outcome_packet *a, const struct outcome_packet *b, char why[256])
+{
+	DIFFER("verdict", "%u", a->verdict, b->verdict);
+	DIFFER("fault", "%u", (uint32_t)a->fault, (uint32_t)b->fault);
+	if (a->egress_port != OUTCOME_UNKNOWN && b->egress_port != OUTCOME_UNKNOWN)
+		DIFFER("egress port", "%u", a->egress_port, b->egress_port);
+	if (a->data_moved != OUTCOME_UNKNOWN && b->data_moved != OUTCOME_UNKNOWN)
+		DIFFER("data moved by", "%d", a->data_moved, b->data_moved);
+	DIFFER("length", "%u", a->len, b->len);
+	DIFFER("metadata length", "%u", (uint32_t)a->meta_len, (uint32_t)b->meta_len);
+	return false;
+}
+
 bool outcome_diff(const struct run *run, const struct outcome *a, const struct outcome *b, char why[256])
 {
+	size_t packets = 0;
+
 	why[0] = 0;
 	DIFFER("refused", "%d", a->refused, b->refused);
 	if (a->refused)
 		return false;
+	for (uint32_t i = 0; i < run->num_packets; i++) {
+		if (packet_diff(&a->packets[i], &b->packets[i], why)) {
+			snprintf(why + strlen(why), 256 - strlen(why), ", of packet %u", i);
+			return true;
+		}
+		packets += a->packets[i].meta_len + a->packets[i].len;
+	}
 	DIFFER("faults", "%llu", (unsigned long long)a->faults, (unsigned long long)b->faults);
 	DIFFER("fault", "%u", a->fault, b->fault);
-	if (run->kind == VIRTIO_GPGPU_PROG_XDP) {
-		DIFFER("verdict", "%u", a->verdict, b->verdict);
-		if (a->faults)
-			return false;
-		if (a->egress_port != OUTCOME_UNKNOWN && b->egress_port != OUTCOME_UNKNOWN)
-			DIFFER("egress port", "%u", a->egress_port, b->egress_port);
-		if (a->data_moved != OUTCOME_UNKNOWN && b->data_moved != OUTCOME_UNKNOWN)
-			DIFFER("data moved by", "%d", a->data_moved, b->data_moved);
-		DIFFER("length", "%u", a->len, b->len);
-		DIFFER("metadata length", "%u", (uint32_t)a->meta_len, (uint32_t)b->meta_len);
-	}
-	if (a->faults)
-		return false;
-	DIFFER("bytes of maps and buffers", "%zu", a->num_bytes, b->num_bytes);
+	DIFFER("bytes of packets, maps and buffers", "%zu", a->num_bytes, b->num_bytes);
 	for (size_t i = 0; i < a->num_bytes; i++) {
 		if (a->bytes[i] == b->bytes[i])
 			continue;
-		snprintf(why, 256, "byte %zu of %zu (%u are metadata and packet): %02x and %02x", i,
-			 a->num_bytes, a->meta_len + a->len, a->bytes[i], b->bytes[i]);
+		snprintf(why, 256, "byte %zu of %zu (%zu are packets): %02x and %02x", i, a->num_bytes,
+			 packets, a->bytes[i], b->bytes[i]);
 		return true;
 	}
 	return false;

@@ -19,7 +19,7 @@ struct random_case {
 	struct bpf_insn insns[RANDOM_MAX_INSNS];
 	struct run_map maps[RANDOM_MAPS];
 	uint8_t map_init[RANDOM_MAPS][1024];
-	uint8_t packet[RUN_MAX_LEN];
+	uint8_t packet[RUN_PACKETS][RUN_MAX_LEN];
 	uint8_t buffer[2][4096];
 	char name[32];
 };

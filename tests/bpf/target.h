@@ -18,6 +18,7 @@
 #include "virtio_gpgpu.h"
 
 #define OUTCOME_UNKNOWN 0x7fffffff /* the target does not say */
+#define RUN_PACKETS	3
 #define RUN_MAX_MAPS	8
 #define RUN_MAX_PACKET	4096 /* bytes of a slot */
 #define RUN_CPU		0  /* what get_smp_processor_id answers where we can choose */
@@ -44,6 +45,13 @@ struct run_arg {
 	uint64_t size;
 };
 
+struct run_packet {
+	const uint8_t *bytes; /* meta_len bytes of metadata, then len bytes */
+	uint32_t len;
+	uint16_t meta_len, rx_queue;
+	uint32_t ingress_port;
+};
+
 struct run {
 	const char *name;
 	uint32_t kind;   /* VIRTIO_GPGPU_PROG_* */
@@ -52,16 +60,21 @@ struct run {
 	const struct run_map *maps;
 	uint32_t num_maps;
 	uint64_t fuel;
-	/* XDP */
-	const uint8_t *packet;  /* meta_len bytes of metadata, then len bytes */
-	uint32_t len;
-	uint16_t meta_len;
-	uint16_t rx_queue;
-	uint32_t ingress_port;
+	/* XDP: run one after the other, on the same maps */
+	struct run_packet packets[RUN_PACKETS];
+	uint32_t num_packets;
 	/* compute */
 	struct run_arg args[VIRTIO_GPGPU_MAX_ARGS];
 	uint32_t num_args;
 	uint32_t grid[3], group[3];
+};
+
+struct outcome_packet {
+	uint32_t verdict, egress_port;
+	int32_t data_moved; /* bytes that the packet's start moved back */
+	uint32_t len;
+	uint16_t meta_len;
+	uint16_t fault;
 };
 
 struct outcome {
@@ -71,11 +84,8 @@ struct outcome {
 	/* ran */
 	uint64_t faults;	 /* items that faulted */
 	uint32_t fault, fault_insn; /* of the first */
-	uint32_t verdict, egress_port;
-	int32_t data_moved;  /* bytes that the packet's start moved back */
-	uint32_t len;
-	uint16_t meta_len;
-	uint8_t *bytes; /* metadata and packet, or buffers; then maps */
+	struct outcome_packet packets[RUN_PACKETS];
+	uint8_t *bytes; /* metadata and packets, or buffers; then maps */
 	size_t num_bytes;
 };
 
@@ -104,7 +114,7 @@ void outcome_sort(struct outcome *outcome, size_t from, size_t record);
  * outcome_diff() - compare two outcomes of one run.
  * @why: out: the first difference, for a person
  *
- * Of items that faulted only that they did, and why, is compared. Return: true if they differ.
+ * What an item did before it faulted counts too. Return: true if they differ.
  */
 bool outcome_diff(const struct run *run, const struct outcome *a, const struct outcome *b, char why[256]);
 

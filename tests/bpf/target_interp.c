@@ -43,29 +43,32 @@ static void add_map(struct outcome *outcome, const struct run_map *from, const s
 		outcome_sort(outcome, start, from->key_size + from->value_size);
 }
 
-static void run_packet(const struct run *run, struct interp_env *env, struct outcome *outcome)
+static void run_packet(const struct run_packet *in, struct interp_env *env, struct outcome *outcome,
+		       struct outcome_packet *out)
 {
 	static uint8_t slot[RUN_STRIDE];
 	struct interp_packet packet = { .slot = slot,
 					.stride = RUN_STRIDE,
 					.data_off = RUN_DATA_OFF,
-					.data_len = run->len,
-					.meta_len = run->meta_len,
-					.rx_queue = run->rx_queue,
-					.ingress_port = run->ingress_port };
+					.data_len = in->len,
+					.meta_len = in->meta_len,
+					.rx_queue = in->rx_queue,
+					.ingress_port = in->ingress_port };
 	struct interp_result result;
 
 	memset(slot, 0, sizeof(slot));
-	memcpy(slot + RUN_DATA_OFF - run->meta_len, run->packet, (size_t)run->meta_len + run->len);
+	memcpy(slot + RUN_DATA_OFF - in->meta_len, in->bytes, (size_t)in->meta_len + in->len);
 	interp_xdp(env, &packet, &result);
-	outcome->faults = result.fault != 0;
-	outcome->fault = result.fault;
-	outcome->fault_insn = result.fault_insn;
-	outcome->verdict = result.verdict;
-	outcome->egress_port = result.egress_port;
-	outcome->data_moved = (int32_t)result.data_off - RUN_DATA_OFF;
-	outcome->len = result.data_len;
-	outcome->meta_len = result.meta_len;
+	if (result.fault && outcome->faults++ == 0) {
+		outcome->fault = result.fault;
+		outcome->fault_insn = result.fault_insn;
+	}
+	out->fault = result.fault;
+	out->verdict = result.verdict;
+	out->egress_port = result.egress_port;
+	out->data_moved = (int32_t)result.data_off - RUN_DATA_OFF;
+	out->len = result.data_len;
+	out->meta_len = result.meta_len;
 	outcome_add(outcome, slot + result.data_off - result.meta_len,
 		    (size_t)result.meta_len + result.data_len);
 }
@@ -117,9 +120,9 @@ static void interp_run(const struct run *run, struct outcome *outcome)
 	memset(outcome, 0, sizeof(*outcome));
 	for (uint32_t i = 0; i < run->num_maps; i++)
 		env.maps[i] = make_map(&run->maps[i]);
-	if (run->kind == VIRTIO_GPGPU_PROG_XDP)
-		run_packet(run, &env, outcome);
-	else
+	for (uint32_t i = 0; i < run->num_packets; i++)
+		run_packet(&run->packets[i], &env, outcome, &outcome->packets[i]);
+	if (run->kind == VIRTIO_GPGPU_PROG_GPGPU)
 		run_grid(run, &env, outcome);
 	for (uint32_t i = 0; i < run->num_maps; i++) {
 		add_map(outcome, &run->maps[i], env.maps[i]);

@@ -144,37 +144,50 @@ static void set_faults(struct outcome *outcome, const struct gp_faults *faults)
 	outcome->fault_insn = faults->count ? faults->insn : 0;
 }
 
-static void run_packet(const struct run *run, const struct gp_image *image, struct gp_env *env,
-		       struct outcome *outcome)
+/* All packets by one call, as a batch is. */
+static void run_packets(const struct run *run, const struct gp_image *image, struct gp_env *env,
+			struct outcome *outcome)
 {
 	gp_xdp_entry *entry = (gp_xdp_entry *)((uintptr_t)image->code + image->entry);
-	struct gp_packet_in in = { .data_off = RUN_DATA_OFF,
-				   .data_len = run->len,
-				   .meta_len = run->meta_len,
-				   .rx_queue = run->rx_queue,
-				   .ingress_port = run->ingress_port };
+	struct gp_packet_in in[RUN_PACKETS] = { 0 };
+	struct gp_packet_out out[RUN_PACKETS] = { 0 };
 	struct gp_thread thread = { .cpu = RUN_CPU, .random = 0x1234567 };
 	struct gp_faults faults = { 0 };
-	struct gp_packet_out out = { 0 };
-	uint8_t *slot = region_new(RUN_STRIDE);
+	uint8_t *slots = region_new(run->num_packets * RUN_STRIDE);
 
-	memcpy(slot + RUN_DATA_OFF - run->meta_len, run->packet, (size_t)run->meta_len + run->len);
-	env->slots = slot;
+	for (uint32_t i = 0; i < run->num_packets; i++) {
+		const struct run_packet *packet = &run->packets[i];
+
+		in[i] = (struct gp_packet_in){ .data_off = RUN_DATA_OFF,
+					       .data_len = packet->len,
+					       .meta_len = packet->meta_len,
+					       .rx_queue = packet->rx_queue,
+					       .ingress_port = packet->ingress_port };
+		memcpy(slots + i * RUN_STRIDE + RUN_DATA_OFF - packet->meta_len, packet->bytes,
+		       (size_t)packet->meta_len + packet->len);
+	}
+	env->slots = slots;
 	env->stride = RUN_STRIDE;
-	if (entry(env, &thread, &in, &out, 0, 1, &faults) != 1)
+	if (entry(env, &thread, in, out, 0, run->num_packets, &faults) != run->num_packets)
 		abort();
 	set_faults(outcome, &faults);
-	outcome->verdict = out.verdict;
-	outcome->egress_port = out.egress_port;
-	outcome->data_moved = (int32_t)out.data_off - RUN_DATA_OFF;
-	outcome->len = out.data_len;
-	outcome->meta_len = out.meta_len;
-	if (out.data_off <= RUN_STRIDE && out.data_len <= RUN_STRIDE - out.data_off &&
-	    out.meta_len <= out.data_off)
-		outcome_add(outcome, slot + out.data_off - out.meta_len, (size_t)out.meta_len + out.data_len);
-	else
-		abort();
-	region_free(slot, RUN_STRIDE);
+	for (uint32_t i = 0; i < run->num_packets; i++) {
+		const struct gp_packet_out *o = &out[i];
+
+		outcome->packets[i] =
+			(struct outcome_packet){ .verdict = o->verdict,
+						 .egress_port = o->egress_port,
+						 .data_moved = (int32_t)o->data_off - RUN_DATA_OFF,
+						 .len = o->data_len,
+						 .meta_len = o->meta_len,
+						 .fault = o->fault };
+		if (o->data_off > RUN_STRIDE || o->data_len > RUN_STRIDE - o->data_off ||
+		    o->meta_len > o->data_off)
+			abort();
+		outcome_add(outcome, slots + i * RUN_STRIDE + o->data_off - o->meta_len,
+			    (size_t)o->meta_len + o->data_len);
+	}
+	region_free(slots, run->num_packets * RUN_STRIDE);
 }
 
 static void run_grid(const struct run *run, const struct gp_image *image, struct gp_env *env,
@@ -261,7 +274,7 @@ static void jit_run(const struct run *run, struct outcome *outcome)
 	image = compile(run, descs, outcome);
 	if (image) {
 		if (run->kind == VIRTIO_GPGPU_PROG_XDP)
-			run_packet(run, image, &env, outcome);
+			run_packets(run, image, &env, outcome);
 		else
 			run_grid(run, image, &env, outcome);
 		for (uint32_t i = 0; i < made; i++)

@@ -205,15 +205,17 @@ static int load_with_maps(const struct run *run, const int *fds)
 	return fd;
 }
 
-static void run_loaded(const struct run *run, int fd, struct outcome *outcome)
+static bool run_loaded(const struct run_packet *packet, int fd, struct outcome *outcome,
+		       struct outcome_packet *to)
 {
 	uint8_t out[4096 + 256] = { 0 };
-	struct xdp_md in_md = { .data = run->meta_len, .data_end = run->meta_len + run->len }, out_md = { 0 };
+	struct xdp_md in_md = { .data = packet->meta_len, .data_end = packet->meta_len + packet->len },
+		      out_md = { 0 };
 	union bpf_attr attr = { 0 };
 
 	attr.test.prog_fd = (uint32_t)fd;
-	attr.test.data_in = ptr(run->packet);
-	attr.test.data_size_in = run->meta_len + run->len;
+	attr.test.data_in = ptr(packet->bytes);
+	attr.test.data_size_in = packet->meta_len + packet->len;
 	attr.test.data_out = ptr(out);
 	attr.test.data_size_out = sizeof(out);
 	attr.test.ctx_in = ptr(&in_md);
@@ -224,14 +226,15 @@ static void run_loaded(const struct run *run, int fd, struct outcome *outcome)
 	if (bpf(BPF_PROG_TEST_RUN, &attr) < 0) {
 		snprintf(log_text, sizeof(log_text), "%s", strerror(errno));
 		refuse(outcome, "test run");
-		return;
+		return false;
 	}
-	outcome->verdict = attr.test.retval > XDP_REDIRECT ? XDP_ABORTED : attr.test.retval;
-	outcome->egress_port = OUTCOME_UNKNOWN;
-	outcome->data_moved = OUTCOME_UNKNOWN;
-	outcome->meta_len = (uint16_t)out_md.data;
-	outcome->len = attr.test.data_size_out - out_md.data;
+	to->verdict = attr.test.retval > XDP_REDIRECT ? XDP_ABORTED : attr.test.retval;
+	to->egress_port = OUTCOME_UNKNOWN;
+	to->data_moved = OUTCOME_UNKNOWN;
+	to->meta_len = (uint16_t)out_md.data;
+	to->len = attr.test.data_size_out - out_md.data;
 	outcome_add(outcome, out, attr.test.data_size_out);
+	return true;
 }
 
 static void kernel_run(const struct run *run, struct outcome *outcome)
@@ -252,8 +255,9 @@ static void kernel_run(const struct run *run, struct outcome *outcome)
 		fd = load_with_maps(run, fds);
 		if (fd < 0)
 			refuse(outcome, "load");
-		else
-			run_loaded(run, fd, outcome);
+		for (uint32_t i = 0; fd >= 0 && i < run->num_packets; i++)
+			if (!run_loaded(&run->packets[i], fd, outcome, &outcome->packets[i]))
+				break;
 	}
 	for (uint32_t i = 0; i < made; i++) {
 		if (!outcome->refused)

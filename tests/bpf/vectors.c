@@ -571,8 +571,8 @@ const struct vector vectors[] = {
 	REFUSED("a stack over 512 bytes", STACK, 0, ST(B, R10, -513, 1), MOV64K(R0, 0), EXIT),
 	REFUSED("a stack above its top", ANY, 0, ST(B, R10, 0, 1), MOV64K(R0, 0), EXIT),
 	REFUSED("a number used as a pointer", POINTER, 1, LDX(W, R6, R1, 12), LDX(DW, R0, R6, 0), EXIT),
-	REFUSED("a helper's map that is a number", ANY, 3, MOV64X(R2, R10), MOV64K(R1, 5),
-		ALU_ADD(R2, -8), CALL(BPF_FUNC_map_lookup_elem), MOV64K(R0, 0), EXIT),
+	REFUSED("a helper's map that is a number", ANY, 3, MOV64X(R2, R10), MOV64K(R1, 5), ALU_ADD(R2, -8),
+		CALL(BPF_FUNC_map_lookup_elem), MOV64K(R0, 0), EXIT),
 	REFUSED("a helper's context that is none", HELPER_ARG, 2, MOV64X(R1, R10), MOV64K(R2, 0),
 		CALL(BPF_FUNC_xdp_adjust_head), EXIT),
 

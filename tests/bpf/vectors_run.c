@@ -147,9 +147,8 @@ static void rows_run(const struct target *target, struct rows *rows)
 			   .kind = VIRTIO_GPGPU_PROG_XDP,
 			   .insns = rows->insns,
 			   .fuel = FUEL,
-			   .packet = rows->packet,
-			   .len = rows->num * ROW_BYTES,
-			   .ingress_port = 1 };
+			   .packets = { { rows->packet, rows->num * ROW_BYTES, 0, 0, 1 } },
+			   .num_packets = 1 };
 	struct outcome outcome;
 	char what[160];
 
@@ -306,12 +305,12 @@ static void check_r0(const struct vector *vector, const struct outcome *outcome)
 	uint64_t r0;
 
 	if (vector->kind == VECTOR_R0) {
-		if (outcome->verdict != XDP_PASS) {
+		if (outcome->packets[0].verdict != XDP_PASS) {
 			check(false, vector->name, "verdict %" PRIu64 " instead of %" PRIu64,
-			      outcome->verdict, XDP_PASS);
+			      outcome->packets[0].verdict, XDP_PASS);
 			return;
 		}
-		memcpy(&r0, outcome->bytes + outcome->meta_len, 8);
+		memcpy(&r0, outcome->bytes + outcome->packets[0].meta_len, 8);
 	} else {
 		memcpy(&r0, outcome->bytes, 8);
 	}
@@ -340,8 +339,8 @@ static void check_fault(const struct vector *vector, const struct outcome *outco
 		check(false, vector->name, "fault %" PRIu64 " instead of %" PRIu64, outcome->fault,
 		      vector->expect);
 	else
-		check(outcome->verdict == XDP_ABORTED, vector->name,
-		      "verdict %" PRIu64 " instead of %" PRIu64, outcome->verdict, XDP_ABORTED);
+		check(outcome->packets[0].verdict == XDP_ABORTED, vector->name,
+		      "verdict %" PRIu64 " instead of %" PRIu64, outcome->packets[0].verdict, XDP_ABORTED);
 }
 
 static void vector_run(const struct target *target, const struct vector *vector)
@@ -353,10 +352,8 @@ static void vector_run(const struct target *target, const struct vector *vector)
 			   .maps = maps,
 			   .num_maps = VECTOR_MAPS,
 			   .fuel = FUEL,
-			   .packet = packet,
-			   .len = VECTOR_LEN,
-			   .meta_len = VECTOR_META,
-			   .ingress_port = 1 };
+			   .packets = { { packet, VECTOR_LEN, VECTOR_META, 0, 1 } },
+			   .num_packets = 1 };
 	bool kernel = vector->kind == VECTOR_KERNEL;
 	bool whole = vector->kind == VECTOR_VERDICT || vector->kind == VECTOR_REFUSED;
 	struct outcome outcome;
@@ -372,7 +369,7 @@ static void vector_run(const struct target *target, const struct vector *vector)
 	run.num_insns = n;
 	if (kernel) {
 		run.kind = VIRTIO_GPGPU_PROG_GPGPU;
-		run.num_maps = 0;
+		run.num_maps = run.num_packets = 0;
 		run.num_args = 3;
 		run.args[0] = (struct run_arg){ VIRTIO_GPGPU_ARG_BUFFER, 0, result_init, 64 };
 		run.args[1] = (struct run_arg){ VIRTIO_GPGPU_ARG_BUFFER_RO, 0, input_init, 64 };
@@ -388,8 +385,9 @@ static void vector_run(const struct target *target, const struct vector *vector)
 		check_fault(vector, &outcome);
 	else if (ran(&run, &outcome)) {
 		if (vector->kind == VECTOR_VERDICT)
-			check(outcome.verdict == vector->expect, vector->name,
-			      "verdict %" PRIu64 " instead of %" PRIu64, outcome.verdict, vector->expect);
+			check(outcome.packets[0].verdict == vector->expect, vector->name,
+			      "verdict %" PRIu64 " instead of %" PRIu64, outcome.packets[0].verdict,
+			      vector->expect);
 		else
 			check_r0(vector, &outcome);
 	}
