@@ -8,6 +8,9 @@
  * not ordered, so a job's waiter is woken by its own answer but its fence signals only when those
  * before it have.
  *
+ * Fences between timelines are waited for here and not sent along: the device takes no sequence number for a job
+ * that it refuses, so a fence on one would hold others until a later job ended.
+ *
  * Invariants: a fence that anybody outside has seen signals in bounded time. A job that waits in the
  * driver waits for fences alone, which promise the same. A job that the device has is first asked to
  * end (JOB_CANCEL) when it has been the first of its timeline for too long, and then taken from it by

@@ -103,6 +103,12 @@ void groan(const char *format, ...)
 	exit(1);
 }
 
+void must_not_fail(int r, const char *what)
+{
+	if (r < 0)
+		groan("%s: %s", what, strerror(-r));
+}
+
 double now(void)
 {
 	struct timespec t;

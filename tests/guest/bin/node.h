@@ -28,6 +28,9 @@ extern const char *node_path;
 bool ok(bool good, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* is() - the same for a return value; says what came instead. */
 bool is(long got, long want, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* must() - what the rest of the test cannot do without: bails out on an errno. */
+#define must(call) must_not_fail(call, #call)
+void must_not_fail(int r, const char *what);
 int finish_tests(void);
 void groan(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 double now(void); /* seconds */

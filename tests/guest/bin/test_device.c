@@ -34,12 +34,12 @@ void test_watchdog(void)
 	double start;
 
 	write_file(param, "1000");
-	new_busy_prog(fd, &prog);
-	syncobj_new(fd, &sync);
+	must(new_busy_prog(fd, &prog));
+	must(syncobj_new(fd, &sync));
 	start = now();
-	submit_busy(fd, prog, 0, sync, &job);
-	submit_nop(fd, 0, 0, 0, &behind);
-	submit_nop(fd, 1, sync, 0, &other);
+	must(submit_busy(fd, prog, 0, sync, &job));
+	must(submit_nop(fd, 0, 0, 0, &behind));
+	must(submit_nop(fd, 1, sync, 0, &other));
 	is(job_end(fd, job), -ECANCELED, "watchdog: a job that takes hours is cancelled");
 	ok(now() - start > 0.9 && now() - start < 8, "watchdog: after %.1f s", now() - start);
 	is(job_end(fd, behind), 0, "watchdog: the job behind it runs");
@@ -92,13 +92,13 @@ static void lose_device(const char *what)
 	if (!command)
 		groan("$LOSE is not set");
 	call(fd, DRM_IOCTL_VIRTIO_GPGPU_GET_CAPS, &g);
-	bo_new(fd, 1 << 20, DRM_VIRTIO_GPGPU_BO_SHM, &bo);
+	must(bo_new(fd, 1 << 20, DRM_VIRTIO_GPGPU_BO_SHM, &bo));
 	bo.map[0] = 1;
-	map_new(fd, VIRTIO_GPGPU_MAP_ARRAY, 4, 8, 4, &map);
-	syncobj_new(fd, &sync);
-	new_busy_prog(fd, &prog);
-	submit_busy(fd, prog, 0, sync, &job);
-	submit_nop(fd, 1, sync, sync, &held);
+	must(map_new(fd, VIRTIO_GPGPU_MAP_ARRAY, 4, 8, 4, &map));
+	must(syncobj_new(fd, &sync));
+	must(new_busy_prog(fd, &prog));
+	must(submit_busy(fd, prog, 0, sync, &job));
+	must(submit_nop(fd, 1, sync, sync, &held));
 
 	start = now();
 	if (system(command))
@@ -200,12 +200,12 @@ static int take_away(const char *what, void (*take)(void))
 	double start;
 	int fd = node_open();
 
-	bo_new(fd, 65536, DRM_VIRTIO_GPGPU_BO_SHM, &bo);
-	bo_new(fd, 65536, DRM_VIRTIO_GPGPU_BO_DEVICE, &dev);
-	syncobj_new(fd, &sync);
+	must(bo_new(fd, 65536, DRM_VIRTIO_GPGPU_BO_SHM, &bo));
+	must(bo_new(fd, 65536, DRM_VIRTIO_GPGPU_BO_DEVICE, &dev));
+	must(syncobj_new(fd, &sync));
 	bo.map[0] = 1;
-	new_busy_prog(fd, &prog);
-	submit_busy(fd, prog, 0, sync, &w.job);
+	must(new_busy_prog(fd, &prog));
+	must(submit_busy(fd, prog, 0, sync, &w.job));
 	w.fd = fd;
 	pthread_create(&thread, NULL, wait_thread, &w);
 	usleep(100000);
@@ -262,8 +262,8 @@ void test_suspend(void)
 	uint32_t prog, job, after;
 	int fd = node_open(), fd2;
 
-	new_busy_prog(fd, &prog);
-	submit_busy(fd, prog, 0, 0, &job);
+	must(new_busy_prog(fd, &prog));
+	must(submit_busy(fd, prog, 0, 0, &job));
 	write_file("/sys/power/pm_test", "devices");
 	write_file("/sys/power/state", "mem");
 	write_file("/sys/power/pm_test", "none");

@@ -29,10 +29,10 @@ static void test_isolation(void)
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
 
-	bo_new(one, 4096, DRM_VIRTIO_GPGPU_BO_SHM, &bo);
-	map_new(one, VIRTIO_GPGPU_MAP_ARRAY, 4, 8, 4, &map);
-	new_busy_prog(one, &prog);
-	submit_busy(one, prog, 0, 0, &job);
+	must(bo_new(one, 4096, DRM_VIRTIO_GPGPU_BO_SHM, &bo));
+	must(map_new(one, VIRTIO_GPGPU_MAP_ARRAY, 4, 8, 4, &map));
+	must(new_busy_prog(one, &prog));
+	must(submit_busy(one, prog, 0, 0, &job));
 	ref[0].imm = map;
 
 	is(map_op(two, map, DRM_VIRTIO_GPGPU_MAP_UPDATE, &key, &value, 8, 0), -ENOENT, "two files: map");
@@ -60,7 +60,7 @@ static void test_sharing(void)
 	uint32_t job, again;
 	uint8_t *map;
 
-	bo_new(one, 8192, DRM_VIRTIO_GPGPU_BO_SHM, &bo);
+	must(bo_new(one, 8192, DRM_VIRTIO_GPGPU_BO_SHM, &bo));
 	p.handle = bo.handle;
 	if (!is(call(one, DRM_IOCTL_PRIME_HANDLE_TO_FD, &p), 0, "shared: exported"))
 		return;
@@ -120,7 +120,7 @@ static void test_closing(void)
 	double start;
 
 	/* The first use makes the context, which then is in both figures. */
-	submit_nop(fd, 0, 0, 0, &job);
+	must(submit_nop(fd, 0, 0, 0, &job));
 	job_end(fd, job);
 	before = device_memory(fd);
 
@@ -141,8 +141,8 @@ static void test_closing(void)
 
 	/* A copy of the descriptor keeps everything. */
 	copy = dup(fd);
-	new_busy_prog(fd, &prog);
-	submit_busy(fd, prog, 0, 0, &job);
+	must(new_busy_prog(fd, &prog));
+	must(submit_busy(fd, prog, 0, 0, &job));
 	close(fd);
 	is(job_wait(copy, job, 0), -ETIME, "a copied descriptor keeps the job");
 	close(copy);
@@ -209,7 +209,7 @@ void test_processes(void)
 	FILE *f;
 	pid_t pid;
 
-	bo_new(fd, 4096, DRM_VIRTIO_GPGPU_BO_SHM, &bo);
+	must(bo_new(fd, 4096, DRM_VIRTIO_GPGPU_BO_SHM, &bo));
 	pid = fork();
 	if (!pid) {
 		bo.map[5] = 55;
@@ -221,8 +221,8 @@ void test_processes(void)
 	ok(!submit_fill(fd, bo.handle, 0, 4096, 7, &job) && !job_end(fd, job),
 	   "fork: the file lives on when the child closed it");
 
-	new_busy_prog(fd, &prog);
-	submit_busy(fd, prog, 0, 0, &job);
+	must(new_busy_prog(fd, &prog));
+	must(submit_busy(fd, prog, 0, 0, &job));
 	pid = fork();
 	if (!pid) {
 		job_wait(fd, job, -1);

@@ -41,8 +41,8 @@ static void test_memory_jobs(int fd)
 	uint32_t *words, job, bad = 0;
 	struct buffer a, b, dev;
 
-	bo_new(fd, 65536, DRM_VIRTIO_GPGPU_BO_SHM, &a);
-	bo_new(fd, 65536, DRM_VIRTIO_GPGPU_BO_SHM, &b);
+	must(bo_new(fd, 65536, DRM_VIRTIO_GPGPU_BO_SHM, &a));
+	must(bo_new(fd, 65536, DRM_VIRTIO_GPGPU_BO_SHM, &b));
 	is(fill(fd, a.handle, 4096, 8192, 0xdeadbeef), 0, "fill");
 	words = (uint32_t *)a.map;
 	for (uint32_t i = 0; i < 65536 / 4; i++)
@@ -79,7 +79,7 @@ static void test_memory_jobs(int fd)
 	is(submit(fd, &s, &job), -EINVAL, "copy: a pattern");
 
 	/* What a job uses lives until the job has ended, whatever becomes of the handles. */
-	submit_fill(fd, a.handle, 0, 65536, 1, &job);
+	must(submit_fill(fd, a.handle, 0, 65536, 1, &job));
 	bo_close(fd, &a);
 	is(job_end(fd, job), 0, "fill: buffer closed meanwhile");
 	bo_close(fd, &b);
@@ -94,7 +94,7 @@ static void test_dispatch(int fd)
 	uint32_t job, prog, bad = 0;
 	struct buffer bo;
 
-	bo_new(fd, 1 << 16, DRM_VIRTIO_GPGPU_BO_SHM, &bo);
+	must(bo_new(fd, 1 << 16, DRM_VIRTIO_GPGPU_BO_SHM, &bo));
 	if (!is(prog_new(fd, VIRTIO_GPGPU_PROG_GPGPU, store_prog, ARRAY_SIZE(store_prog), "bv", &prog, NULL,
 			 0),
 		0, "dispatch: its program"))
@@ -173,7 +173,7 @@ static void test_packets(int fd)
 
 	if (!descs || !results)
 		groan("no memory");
-	bo_new(fd, N * STRIDE, DRM_VIRTIO_GPGPU_BO_SHM, &bo);
+	must(bo_new(fd, N * STRIDE, DRM_VIRTIO_GPGPU_BO_SHM, &bo));
 	is(prog_new(fd, VIRTIO_GPGPU_PROG_XDP, pass_prog, 2, "", &prog, NULL, 0), 0,
 	   "packets: their program");
 	for (uint32_t i = 0; i < N; i++)
@@ -294,8 +294,8 @@ static void test_waiting(int fd)
 	if (!is(new_busy_prog(fd, &prog), 0, "job: a program that takes long"))
 		return;
 	is(submit_busy(fd, prog, 0, 0, &job), 0, "job: one that takes hours");
-	submit_nop(fd, 0, 0, 0, &next);
-	submit_nop(fd, 1, 0, 0, &other);
+	must(submit_nop(fd, 0, 0, 0, &next));
+	must(submit_nop(fd, 1, 0, 0, &other));
 	is(job_wait(fd, job, 0), -ETIME, "job: polled");
 	start = now();
 	is(job_wait(fd, job, 50 * MS), -ETIME, "job: waited for 50 ms");
@@ -311,7 +311,7 @@ static void test_waiting(int fd)
 	good = 0;
 	for (int i = 0; i < 50; i++) {
 		/* At once, so that it may overtake the job on its way to the device. */
-		submit_busy(fd, prog, i % 3, 0, &job);
+		must(submit_busy(fd, prog, i % 3, 0, &job));
 		by_handle(fd, DRM_IOCTL_VIRTIO_GPGPU_JOB_CANCEL, job);
 		good += job_end(fd, job) == -ECANCELED;
 	}
@@ -356,9 +356,9 @@ void test_fences(void)
 	uint32_t a, b, c, prog, job, held, after, handles[65];
 	int fd = node_open();
 
-	syncobj_new(fd, &a);
-	syncobj_new(fd, &b);
-	syncobj_new(fd, &c);
+	must(syncobj_new(fd, &a));
+	must(syncobj_new(fd, &b));
+	must(syncobj_new(fd, &c));
 	is(submit_nop(fd, 0, 0, a, &job), 0, "fence: a job with one");
 	is(syncobj_wait(fd, a, 5), 0, "fence: signals");
 	is(job_end(fd, job), 0, "fence: the job ended");
@@ -378,7 +378,7 @@ void test_fences(void)
 
 	if (!is(new_busy_prog(fd, &prog), 0, "fence: a program that takes long"))
 		return;
-	submit_busy(fd, prog, 0, a, &job);
+	must(submit_busy(fd, prog, 0, a, &job));
 	is(submit_nop(fd, 1, a, b, &held), 0, "fence: a job that waits for a long one");
 	is(submit_nop(fd, 1, 0, 0, &after), 0, "fence: a job behind that");
 	is(submit_nop(fd, 2, b, c, &s.job), 0, "fence: a job that waits for the waiting one");
@@ -389,8 +389,8 @@ void test_fences(void)
 	is(syncobj_wait(fd, c, 5), 0, "fence: the last one signals");
 	ok(!job_end(fd, held) && !job_end(fd, after) && !job_end(fd, s.job), "fence: all ended well");
 
-	submit_busy(fd, prog, 0, a, &job);
-	submit_nop(fd, 1, a, b, &held);
+	must(submit_busy(fd, prog, 0, a, &job));
+	must(submit_nop(fd, 1, a, b, &held));
 	is(by_handle(fd, DRM_IOCTL_VIRTIO_GPGPU_JOB_CANCEL, held), 0, "fence: a waiting job is cancelled");
 	is(job_end(fd, held), -ECANCELED, "fence: it ends as cancelled");
 	is(syncobj_wait(fd, b, 5), 0, "fence: its fence signals");
