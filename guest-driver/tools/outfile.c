@@ -51,6 +51,7 @@ struct outfile *outfile_open(const char *path, FILE **stream)
 	if (num_outfiles == MAX_OUTFILES)
 		die("%s: too many output files", path);
 	if (num_outfiles == 0) {
+		on_death = remove_unfinished;
 		atexit(remove_unfinished);
 		signal(SIGINT, on_signal);
 		signal(SIGTERM, on_signal);

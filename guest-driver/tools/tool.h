@@ -19,6 +19,7 @@
 /* util.c */
 
 extern const char *tool_name; /* set by main() */
+extern void (*on_death)(void); /* called by die(), or NULL */
 
 void die(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
 void *xcalloc(size_t count, size_t size);

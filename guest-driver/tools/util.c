@@ -8,10 +8,12 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "tool.h"
 
 const char *tool_name = "gpgpu";
+void (*on_death)(void);
 
 void die(const char *format, ...)
 {
@@ -23,7 +25,10 @@ void die(const char *format, ...)
 	vfprintf(stderr, format, ap);
 	va_end(ap);
 	fputc('\n', stderr);
-	exit(1);
+	if (on_death)
+		on_death();
+	/* Not exit(): what is allocated half way is nobody's leak. */
+	_exit(1);
 }
 
 void *xcalloc(size_t count, size_t size)
