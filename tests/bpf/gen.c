@@ -322,7 +322,7 @@ static void subprogram(struct gen *g, uint32_t number)
 		g->aligned = true;
 	}
 	fill_stack(g);
-	block(g, 3 + gen_below(g, 8));
+	block(g, 2 + gen_below(g, 6));
 	digest(g);
 	gen_emit(g, EXIT);
 }
@@ -340,7 +340,7 @@ static void main_xdp(struct gen *g)
 	gen_emit(g, MOV64X(R9, R1));
 	fill_stack(g);
 	gen_packet(g, 1 + gen_below(g, gen_chance(g, 30) ? 200 : 32));
-	block(g, 6 + gen_below(g, 25));
+	block(g, gen_chance(g, 20) ? 10 + gen_below(g, 20) : 3 + gen_below(g, 9));
 	if (gen_chance(g, 8))
 		gen_fault(g);
 	digest(g);
@@ -386,7 +386,7 @@ static void main_kernel(struct gen *g)
 	g->live = 1 << R0 | 1 << R1 | 1 << R2 | 1 << R3 | 1 << R7 | 1 << R8;
 	g->len = ITEM_BYTES;
 	g->aligned = true;
-	block(g, 6 + gen_below(g, 25));
+	block(g, gen_chance(g, 20) ? 10 + gen_below(g, 20) : 3 + gen_below(g, 9));
 	if (gen_chance(g, 8))
 		gen_fault(g);
 	digest(g);

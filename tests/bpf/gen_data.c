@@ -274,6 +274,9 @@ static void checksum(struct gen *g)
 		gen_emit(g, ALU64K(BPF_AND, R0, 0xffff));
 		gen_emit(g, ALU64X(BPF_ADD, R0, R1));
 	}
+	/* Zero has two forms, and Linux 6.13 gives the other one of them sometimes. */
+	gen_emit(g, JK(BPF_JNE, R0, 0xffff, 1));
+	gen_emit(g, MOV64K(R0, 0));
 	gen_after_call(g);
 }
 
