@@ -19,10 +19,10 @@
 
 struct work {
 	struct gp_kinds *kinds;
-	uint32_t *queue;	/* ring of blocks */
+	uint32_t *queue; /* ring of blocks */
 	uint32_t head, count;
 	bool *queued;
-	uint64_t budget;	/* joins left */
+	uint64_t budget; /* joins left */
 };
 
 static void enqueue(struct work *work, uint32_t block)
@@ -63,8 +63,8 @@ static bool join_val(struct gp_val *to, const struct gp_val *from)
 }
 
 /* A frame pointer that stops being constant needs a frame in memory; one that becomes a handle escapes. */
-static void note_frame(struct gp_kinds *kinds, uint32_t func, struct gp_state *entry, const struct gp_val *from,
-		       const struct gp_val *to)
+static void note_frame(struct gp_kinds *kinds, uint32_t func, struct gp_state *entry,
+		       const struct gp_val *from, const struct gp_val *to)
 {
 	if (from->kind != GP_KIND_STACK || to->kind == GP_KIND_UNINIT)
 		return;
@@ -128,7 +128,7 @@ static bool flow_call(struct work *work, const struct gp_state *state, uint32_t 
 		if (!(kinds->cfg->funcs[callee].live_in & 1u << r))
 			continue;
 		if (val.kind == GP_KIND_STACK)
-			val.known = 0, val.off = 0;	/* not the callee's frame */
+			val.known = 0, val.off = 0; /* not the callee's frame */
 		if (func->called)
 			changed |= join_val(&func->args[r], &val);
 		else
@@ -204,7 +204,7 @@ static void run_block(struct work *work, uint32_t b)
 		}
 		if (gp_insn_is_local_call(insn) &&
 		    !flow_call(work, &state, gp_cfg_callee(kinds->cfg, kinds->prog, i)))
-			return;		/* comes back when the callee has returned something */
+			return; /* comes back when the callee has returned something */
 		gp_kinds_step(kinds, &state, i);
 		i += gp_insn_is_ld_imm64(insn);
 	}
@@ -251,7 +251,7 @@ static bool check(struct gp_kinds *kinds, struct gp_verdict *verdict)
 		struct gp_state state = kinds->entry[b];
 
 		if (!kinds->reached[b])
-			continue;	/* behind a call that never returns */
+			continue; /* behind a call that never returns */
 		for (uint32_t i = cfg->blocks[b].start; i < cfg->blocks[b].end; i++) {
 			const struct bpf_insn *insn = &kinds->prog->insns[i];
 

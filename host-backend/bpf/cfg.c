@@ -85,8 +85,8 @@ static bool find_funcs(struct gp_cfg *cfg, const struct gp_prog *prog, const boo
 		else if (is_start[target])
 			continue;
 		else if (count == GP_MAX_FUNCS)
-			ok = gp_refuse(verdict, prog, VIRTIO_GPGPU_R_INSN_LIMIT, i,
-				       "more than %d functions", GP_MAX_FUNCS);
+			ok = gp_refuse(verdict, prog, VIRTIO_GPGPU_R_INSN_LIMIT, i, "more than %d functions",
+				       GP_MAX_FUNCS);
 		else {
 			is_start[target] = true;
 			starts[count++] = (uint32_t)target;
@@ -158,9 +158,11 @@ static void make_blocks(struct gp_cfg *cfg, const struct gp_prog *prog, const bo
 		func->first_block = cfg->num_blocks;
 		for (uint32_t i = func->start; i < func->end; i++) {
 			if (leader[i])
-				cfg->blocks[cfg->num_blocks++] = (struct gp_block){
-					.start = i, .func = f, .order = GP_NO_BLOCK,
-					.succ = { GP_NO_BLOCK, GP_NO_BLOCK } };
+				cfg->blocks[cfg->num_blocks++] =
+					(struct gp_block){ .start = i,
+							   .func = f,
+							   .order = GP_NO_BLOCK,
+							   .succ = { GP_NO_BLOCK, GP_NO_BLOCK } };
 			cfg->block_of[i] = cfg->num_blocks - 1;
 			cfg->blocks[cfg->num_blocks - 1].end = i + 1;
 		}
@@ -181,7 +183,7 @@ static void link_blocks(struct gp_cfg *cfg, const struct gp_prog *prog)
 		insn = &prog->insns[last];
 		if (gp_insn_is_exit(insn))
 			continue;
-		if (!gp_insn_is_ja(insn))	/* there is a next one: see find_leaders() */
+		if (!gp_insn_is_ja(insn)) /* there is a next one: see find_leaders() */
 			block->succ[0] = b + 1;
 		target = (int64_t)last + 1 + gp_insn_jump_distance(insn);
 		if (gp_insn_is_ja(insn))
@@ -194,8 +196,10 @@ static void link_blocks(struct gp_cfg *cfg, const struct gp_prog *prog)
 /* Depth-first from a function's entry: reverse post-order, and edges to a block still on the path as `back`. */
 static void walk(struct gp_cfg *cfg, struct gp_func *func)
 {
-	struct frame { uint32_t block, next; } *stack = g_new(struct frame, func->num_blocks + 1);
-	uint8_t *state = g_new0(uint8_t, func->num_blocks);	/* 1: on the path, 2: done */
+	struct frame {
+		uint32_t block, next;
+	} *stack = g_new(struct frame, func->num_blocks + 1);
+	uint8_t *state = g_new0(uint8_t, func->num_blocks); /* 1: on the path, 2: done */
 	uint32_t *post = g_new(uint32_t, func->num_blocks);
 	uint32_t depth = 0, count = 0;
 
@@ -362,7 +366,8 @@ static bool order_calls(struct gp_cfg *cfg, const struct gp_prog *prog, struct g
 	return true;
 }
 
-void gp_insn_regs(const struct gp_cfg *cfg, const struct gp_prog *prog, uint32_t i, uint16_t *use, uint16_t *def)
+void gp_insn_regs(const struct gp_cfg *cfg, const struct gp_prog *prog, uint32_t i, uint16_t *use,
+		  uint16_t *def)
 {
 	const struct bpf_insn *insn = &prog->insns[i];
 	uint16_t flags = gp_opcodes[insn->code].flags;

@@ -16,35 +16,35 @@
 #include "bpf/prog.h"
 
 #define GP_MAX_FUNCS 256
-#define GP_NO_BLOCK UINT32_MAX
+#define GP_NO_BLOCK  UINT32_MAX
 
 struct gp_block {
-	uint32_t start, end;	/* instructions [start, end) */
+	uint32_t start, end; /* instructions [start, end) */
 	uint32_t func;
-	uint32_t succ[2];	/* GP_NO_BLOCK: none; [0] falls through or goes on, [1] is the jump taken */
-	uint32_t back;		/* bit i: succ[i] is a back edge */
-	uint32_t order;		/* position in cfg->rpo; GP_NO_BLOCK: not reached */
-	uint32_t idom;		/* immediate dominator */
-	uint16_t live_in;	/* registers that are read before they are written, from here on */
+	uint32_t succ[2]; /* GP_NO_BLOCK: none; [0] falls through or goes on, [1] is the jump taken */
+	uint32_t back;  /* bit i: succ[i] is a back edge */
+	uint32_t order; /* position in cfg->rpo; GP_NO_BLOCK: not reached */
+	uint32_t idom;  /* immediate dominator */
+	uint16_t live_in; /* registers that are read before they are written, from here on */
 };
 
 struct gp_func {
-	uint32_t start, end;	/* instructions */
+	uint32_t start, end; /* instructions */
 	uint32_t first_block, num_blocks;
-	uint32_t first_order;	/* its blocks in cfg->rpo start here */
-	uint32_t depth;		/* frames in use when it runs, at most; 1 for the entry */
+	uint32_t first_order; /* its blocks in cfg->rpo start here */
+	uint32_t depth; /* frames in use when it runs, at most; 1 for the entry */
 	uint16_t live_in;
 };
 
 struct gp_cfg {
 	struct gp_block *blocks;
 	uint32_t num_blocks;
-	uint32_t *block_of;	/* by instruction */
-	uint32_t *rpo;		/* reached blocks, function by function, in reverse post-order */
+	uint32_t *block_of; /* by instruction */
+	uint32_t *rpo;  /* reached blocks, function by function, in reverse post-order */
 	uint32_t num_rpo;
 	struct gp_func funcs[GP_MAX_FUNCS];
 	uint32_t num_funcs;
-	uint32_t callee_first[GP_MAX_FUNCS];	/* functions so that callees come before callers */
+	uint32_t callee_first[GP_MAX_FUNCS]; /* functions so that callees come before callers */
 	uint32_t max_depth;
 };
 

@@ -20,7 +20,7 @@ static bool check_initialised(const struct gp_kinds *kinds, const struct gp_stat
 	uint16_t use, def;
 
 	if (gp_insn_is_exit(insn) && func)
-		return true;	/* a function need not return anything; its caller may then not read r0 */
+		return true; /* a function need not return anything; its caller may then not read r0 */
 	gp_insn_regs(kinds->cfg, kinds->prog, i, &use, &def);
 	for (int r = 0; r < 10; r++)
 		if ((use & 1u << r) && state->reg[r].kind == GP_KIND_UNINIT)
@@ -62,8 +62,8 @@ static bool check_memory(const struct gp_kinds *kinds, const struct gp_state *st
 		if (!gp_ctx_field(kinds->prog, off, gp_insn_size(insn), BPF_MODE(insn->code) == BPF_MEMSX,
 				  &field))
 			return gp_refuse(verdict, kinds->prog, VIRTIO_GPGPU_R_CTX_ACCESS, i,
-					 "no %u-byte field at offset %lld of the context",
-					 gp_insn_size(insn), (long long)off);
+					 "no %u-byte field at offset %lld of the context", gp_insn_size(insn),
+					 (long long)off);
 		return true;
 	case GP_KIND_STACK:
 		return !ptr->known || check_stack(kinds, i, off, gp_insn_size(insn), verdict);
@@ -96,7 +96,7 @@ static bool check_alu(const struct gp_kinds *kinds, const struct gp_state *state
 	bool pd = gp_val_is_pointer(dst), ps = reg && gp_val_is_pointer(src);
 
 	if (BPF_CLASS(insn->code) == BPF_ALU && BPF_OP(insn->code) != BPF_END)
-		return true;	/* 32 bits of an offset are a number */
+		return true; /* 32 bits of an offset are a number */
 	switch (BPF_OP(insn->code)) {
 	case BPF_MOV:
 		return true;
@@ -118,7 +118,7 @@ static bool check_alu(const struct gp_kinds *kinds, const struct gp_state *state
 	case BPF_LSH:
 	case BPF_RSH:
 	case BPF_ARSH:
-		return true;	/* alignment, zero extension; the result is checked where it is used */
+		return true; /* alignment, zero extension; the result is checked where it is used */
 	default:
 		if (pd)
 			return refuse_arithmetic(kinds, i, insn->dst_reg, dst, verdict);
@@ -148,7 +148,8 @@ static uint32_t map_bytes(const struct gp_kinds *kinds, const struct gp_val *map
 static bool check_map_argument(const struct gp_kinds *kinds, const struct gp_val *map,
 			       const struct gp_helper *helper, uint32_t i, struct gp_verdict *verdict)
 {
-	bool writes = helper->number == BPF_FUNC_map_update_elem || helper->number == BPF_FUNC_map_delete_elem;
+	bool writes = helper->number == BPF_FUNC_map_update_elem ||
+		      helper->number == BPF_FUNC_map_delete_elem;
 	int m = map->kind == GP_KIND_MAPPTR ? gp_val_one_map(map) : -1;
 	char text[64];
 
@@ -221,7 +222,7 @@ static bool check_call(const struct gp_kinds *kinds, const struct gp_state *stat
 		return true;
 	helper = gp_helper_find(insn->imm);
 	if (!helper)
-		return true;	/* refused by form */
+		return true; /* refused by form */
 	for (int arg = 0; arg < GP_HELPER_ARGS && helper->args[arg] != GP_ARG_NONE; arg++)
 		if (!check_argument(kinds, state, helper, arg, i, verdict))
 			return false;

@@ -10,6 +10,7 @@
 #include <virtio_gpgpu.h>
 #include "bpf/helpers.h"
 
+/* clang-format off */
 #define XDP (1u << VIRTIO_GPGPU_PROG_XDP)
 #define GRID (1u << VIRTIO_GPGPU_PROG_GPGPU)
 
@@ -59,6 +60,7 @@ static const struct gp_helper helpers[] = {
 	OURS(s_from_f32, S), OURS(u_from_f32, S), OURS(s_from_f64, S), OURS(u_from_f64, S),
 	OURS(f64_from_f32, S), OURS(f32_from_f64, S),
 };
+/* clang-format on */
 
 const struct gp_helper *gp_helper_find(int32_t number)
 {

@@ -20,8 +20,8 @@
 #include "bpf/opcodes.h"
 
 /* Constants that are worth following; beyond that a pointer counts as variable. */
-#define STACK_RANGE (1 << 20)
-#define TRUSTED_RANGE (1 << 14)	/* below a quarter of GP_GUARD: needs no mask against speculation */
+#define STACK_RANGE   (1 << 20)
+#define TRUSTED_RANGE (1 << 14) /* below a quarter of GP_GUARD: needs no mask against speculation */
 
 static const struct gp_val any = { .kind = GP_KIND_ANY };
 static const struct gp_val scalar = { .kind = GP_KIND_SCALAR };
@@ -50,10 +50,14 @@ uint32_t gp_val_region(const struct gp_val *val)
 char *gp_val_print(char *buf, size_t size, const struct gp_val *val)
 {
 	static const char *const names[] = {
-		[GP_KIND_UNINIT] = "uninitialised", [GP_KIND_SCALAR] = "a number",
-		[GP_KIND_CTX] = "the context", [GP_KIND_STACK] = "a stack pointer",
-		[GP_KIND_PACKET] = "a packet pointer", [GP_KIND_ARG] = "a pointer to argument",
-		[GP_KIND_MAPVAL] = "a map value or NULL", [GP_KIND_MAPPTR] = "a map",
+		[GP_KIND_UNINIT] = "uninitialised",
+		[GP_KIND_SCALAR] = "a number",
+		[GP_KIND_CTX] = "the context",
+		[GP_KIND_STACK] = "a stack pointer",
+		[GP_KIND_PACKET] = "a packet pointer",
+		[GP_KIND_ARG] = "a pointer to argument",
+		[GP_KIND_MAPVAL] = "a map value or NULL",
+		[GP_KIND_MAPPTR] = "a map",
 		[GP_KIND_ANY] = "a number or some pointer",
 	};
 
@@ -68,7 +72,8 @@ char *gp_val_print(char *buf, size_t size, const struct gp_val *val)
 	return buf;
 }
 
-bool gp_ctx_field(const struct gp_prog *prog, int64_t off, uint32_t size, bool sign, struct gp_ctx_field *field)
+bool gp_ctx_field(const struct gp_prog *prog, int64_t off, uint32_t size, bool sign,
+		  struct gp_ctx_field *field)
 {
 	*field = (struct gp_ctx_field){ .val = scalar };
 
@@ -78,7 +83,7 @@ bool gp_ctx_field(const struct gp_prog *prog, int64_t off, uint32_t size, bool s
 		if (size != 4 || off % 4 || off > 20 || sign)
 			return false;
 		field->field = (uint32_t)off;
-		if (off <= 8)	/* data, data_end, data_meta */
+		if (off <= 8) /* data, data_end, data_meta */
 			field->val = (struct gp_val){ .kind = GP_KIND_PACKET, .known = 1 };
 		return true;
 	}
@@ -118,7 +123,7 @@ static void clobber_slots(struct gp_state *state, int64_t off, int64_t size)
 	int64_t first = (off + GP_STACK_FRAME) / 8, last = (off + size - 1 + GP_STACK_FRAME) / 8;
 
 	if (off < -GP_STACK_FRAME || size <= 0 || size > GP_STACK_FRAME || off + size > 0)
-		return;		/* refused, or a fault at run time */
+		return; /* refused, or a fault at run time */
 	for (int64_t i = first; i <= last; i++)
 		state->slot[i] = any;
 }
@@ -148,7 +153,8 @@ static struct gp_val move_pointer(struct gp_kinds *kinds, struct gp_state *state
 
 	if (ptr.kind == GP_KIND_MAPVAL || ptr.kind == GP_KIND_MAPPTR)
 		return ptr;
-	if (ptr.known && add->kind == GP_KIND_SCALAR && add->known && add->off >= -range && add->off <= range) {
+	if (ptr.known && add->kind == GP_KIND_SCALAR && add->known && add->off >= -range &&
+	    add->off <= range) {
 		off = minus ? ptr.off - add->off : ptr.off + add->off;
 		if (off >= -range && off <= range) {
 			ptr.off = off;
@@ -171,14 +177,14 @@ static struct gp_val add64(struct gp_kinds *kinds, struct gp_state *state, uint3
 	bool pa = gp_val_is_pointer(a), pb = gp_val_is_pointer(b);
 
 	if (pa && pb)
-		return scalar;		/* refused */
+		return scalar;  /* refused */
 	if (pa)
 		return move_pointer(kinds, state, func, *a, b, false);
 	if (pb)
 		return move_pointer(kinds, state, func, *b, a, false);
 	if (a->kind == GP_KIND_SCALAR && b->kind == GP_KIND_SCALAR)
-		return a->known && b->known ? constant((int64_t)((uint64_t)a->off + (uint64_t)b->off)) :
-					      scalar;
+		return a->known && b->known ? constant((int64_t)((uint64_t)a->off + (uint64_t)b->off))
+					    : scalar;
 	return any;
 }
 
@@ -192,22 +198,24 @@ static struct gp_val sub64(struct gp_kinds *kinds, struct gp_state *state, uint3
 	if (pa && pb)
 		return scalar;
 	if (a->kind == GP_KIND_SCALAR && b->kind == GP_KIND_SCALAR)
-		return a->known && b->known ? constant((int64_t)((uint64_t)a->off - (uint64_t)b->off)) :
-					      scalar;
+		return a->known && b->known ? constant((int64_t)((uint64_t)a->off - (uint64_t)b->off))
+					    : scalar;
 	if (a->kind == GP_KIND_SCALAR && pb)
-		return scalar;		/* refused */
+		return scalar;  /* refused */
 	/* One side may be a handle or a number: both become handles. */
 	escape(kinds, state, func, a);
 	escape(kinds, state, func, b);
 	return any;
 }
 
-static void step_alu(struct gp_kinds *kinds, struct gp_state *state, uint32_t func, const struct bpf_insn *insn)
+static void step_alu(struct gp_kinds *kinds, struct gp_state *state, uint32_t func,
+		     const struct bpf_insn *insn)
 {
 	struct gp_val *dst = &state->reg[insn->dst_reg];
 	bool wide = BPF_CLASS(insn->code) == BPF_ALU64;
-	struct gp_val src = BPF_SRC(insn->code) == BPF_X && BPF_OP(insn->code) != BPF_END ?
-				    state->reg[insn->src_reg] : constant(insn->imm);
+	struct gp_val src = BPF_SRC(insn->code) == BPF_X && BPF_OP(insn->code) != BPF_END
+				    ? state->reg[insn->src_reg]
+				    : constant(insn->imm);
 
 	switch (BPF_OP(insn->code)) {
 	case BPF_MOV:
@@ -267,10 +275,12 @@ static void step_load(struct gp_kinds *kinds, struct gp_state *state, const stru
 	}
 }
 
-static void step_store(struct gp_kinds *kinds, struct gp_state *state, uint32_t func, const struct bpf_insn *insn)
+static void step_store(struct gp_kinds *kinds, struct gp_state *state, uint32_t func,
+		       const struct bpf_insn *insn)
 {
 	const struct gp_val *ptr = &state->reg[insn->dst_reg];
-	struct gp_val val = BPF_CLASS(insn->code) == BPF_STX ? state->reg[insn->src_reg] : constant(insn->imm);
+	struct gp_val val = BPF_CLASS(insn->code) == BPF_STX ? state->reg[insn->src_reg]
+							     : constant(insn->imm);
 	uint32_t size = gp_insn_size(insn);
 	int64_t off = ptr->off + insn->off;
 
@@ -309,7 +319,7 @@ static struct gp_val step_helper(struct gp_kinds *kinds, struct gp_state *state,
 	const struct gp_val *map = &state->reg[1];
 
 	if (!helper)
-		return scalar;		/* refused */
+		return scalar;  /* refused */
 	for (int i = 0; i < GP_HELPER_ARGS; i++) {
 		const struct gp_val *val = &state->reg[i + 1], *size = &state->reg[i + 2];
 
@@ -331,8 +341,8 @@ static struct gp_val step_helper(struct gp_kinds *kinds, struct gp_state *state,
 	}
 	if (helper->ret == GP_RET_VALUE)
 		return (struct gp_val){ .kind = GP_KIND_MAPVAL,
-					.maps = map->kind == GP_KIND_MAPPTR ? map->maps :
-									      all_maps(kinds->prog) };
+					.maps = map->kind == GP_KIND_MAPPTR ? map->maps
+									    : all_maps(kinds->prog) };
 	return scalar;
 }
 
@@ -400,4 +410,3 @@ void gp_kinds_step(struct gp_kinds *kinds, struct gp_state *state, uint32_t i)
 			step_call(kinds, state, func, i);
 	}
 }
-

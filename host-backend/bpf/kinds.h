@@ -22,15 +22,15 @@
 #define GP_SLOTS (GP_STACK_FRAME / 8)
 
 enum gp_kind {
-	GP_KIND_UNINIT = 0,	/* not written on some path here: may not be read */
-	GP_KIND_SCALAR,		/* a number; `known`: it is `off` */
-	GP_KIND_CTX,		/* `known`: offset `off` in the context */
-	GP_KIND_STACK,		/* `known`: this function's frame pointer + `off`; else some frame's */
-	GP_KIND_PACKET,		/* `known`: from the context, with only constants added: `off` in all */
-	GP_KIND_ARG,		/* buffer argument `arg`; `known` likewise */
-	GP_KIND_MAPVAL,		/* value of one of `maps`, or NULL, plus anything */
-	GP_KIND_MAPPTR,		/* one of `maps` itself */
-	GP_KIND_ANY,		/* a number or any pointer, as a handle */
+	GP_KIND_UNINIT = 0, /* not written on some path here: may not be read */
+	GP_KIND_SCALAR, /* a number; `known`: it is `off` */
+	GP_KIND_CTX,  /* `known`: offset `off` in the context */
+	GP_KIND_STACK,  /* `known`: this function's frame pointer + `off`; else some frame's */
+	GP_KIND_PACKET, /* `known`: from the context, with only constants added: `off` in all */
+	GP_KIND_ARG,  /* buffer argument `arg`; `known` likewise */
+	GP_KIND_MAPVAL, /* value of one of `maps`, or NULL, plus anything */
+	GP_KIND_MAPPTR, /* one of `maps` itself */
+	GP_KIND_ANY,  /* a number or any pointer, as a handle */
 };
 
 struct gp_val {
@@ -39,31 +39,31 @@ struct gp_val {
 	uint8_t arg;
 	union {
 		int64_t off;
-		uint64_t maps;	/* mask */
+		uint64_t maps; /* mask */
 	};
 };
 
 struct gp_state {
 	struct gp_val reg[11];
-	struct gp_val slot[GP_SLOTS];	/* slot[i]: 8 bytes at frame pointer - 512 + 8 * i */
-	bool escaped;			/* a pointer to this frame is where it can no longer be followed */
-	int16_t exposed;		/* no such pointer, nor a variable one, began below this offset; 0: none */
+	struct gp_val slot[GP_SLOTS]; /* slot[i]: 8 bytes at frame pointer - 512 + 8 * i */
+	bool escaped;   /* a pointer to this frame is where it can no longer be followed */
+	int16_t exposed;	 /* no such pointer, nor a variable one, began below this offset; 0: none */
 };
 
 struct gp_func_kinds {
-	struct gp_val args[6];		/* [1..5]: joined over all calls */
+	struct gp_val args[6];  /* [1..5]: joined over all calls */
 	struct gp_val ret;
-	bool called, returns;		/* args, ret hold something */
-	bool frame_in_memory;		/* its frame is reached by pointers that are not constant */
+	bool called, returns;  /* args, ret hold something */
+	bool frame_in_memory;  /* its frame is reached by pointers that are not constant */
 };
 
 struct gp_kinds {
 	const struct gp_prog *prog;
 	const struct gp_cfg *cfg;
-	struct gp_state *entry;		/* by block: before its first instruction */
-	bool *reached;			/* by block */
+	struct gp_state *entry; /* by block: before its first instruction */
+	bool *reached;   /* by block */
 	struct gp_func_kinds *funcs;
-	bool frames_in_memory;		/* some function's are */
+	bool frames_in_memory;  /* some function's are */
 };
 
 /*
@@ -88,13 +88,14 @@ bool gp_kinds_check(const struct gp_kinds *kinds, const struct gp_state *state, 
 
 /* Where a context load reads; see gp_ctx_field(). */
 struct gp_ctx_field {
-	struct gp_val val;	/* what it yields */
-	uint32_t field;		/* offset in xdp_md, or argument number */
-	uint32_t shift;		/* argument: bits to shift right */
+	struct gp_val val; /* what it yields */
+	uint32_t field; /* offset in xdp_md, or argument number */
+	uint32_t shift; /* argument: bits to shift right */
 };
 
 /* gp_ctx_field() - look a context access up. Return: false where there is no such field. */
-bool gp_ctx_field(const struct gp_prog *prog, int64_t off, uint32_t size, bool sign, struct gp_ctx_field *field);
+bool gp_ctx_field(const struct gp_prog *prog, int64_t off, uint32_t size, bool sign,
+		  struct gp_ctx_field *field);
 
 /* gp_val_region() - the region of a pointer that is represented as an offset, else GP_REGION_NONE. */
 uint32_t gp_val_region(const struct gp_val *val);

@@ -7,6 +7,7 @@
  */
 #include "bpf/opcodes.h"
 
+/* clang-format off */
 #define DST GP_OP_READ_DST
 #define WR GP_OP_WRITE_DST
 #define SRC GP_OP_READ_SRC
@@ -85,6 +86,7 @@ const struct gp_opcode gp_opcodes[256] = {
 
 	[BPF_LD | BPF_IMM | BPF_DW] = { "ld_imm64", WR | IMM | GP_OP_LDIMM64 },
 };
+/* clang-format on */
 
 const char *gp_opcode_unsupported(uint8_t code)
 {

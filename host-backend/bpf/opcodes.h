@@ -17,7 +17,7 @@
 #ifndef BPF_MEMSX
 #define BPF_MEMSX 0x80
 #endif
-#define GP_BPF_JCOND (BPF_JMP | 0xe0)	/* may_goto */
+#define GP_BPF_JCOND (BPF_JMP | 0xe0) /* may_goto */
 #define GP_BPF_CALLX (BPF_JMP | BPF_CALL | BPF_X)
 
 /* Values of src_reg in ld_imm64 and in calls. */
@@ -34,19 +34,19 @@ enum gp_opcode_flags {
 	GP_OP_READ_DST = 1 << 0,
 	GP_OP_WRITE_DST = 1 << 1,
 	GP_OP_READ_SRC = 1 << 2,
-	GP_OP_IMM = 1 << 3,	/* imm is free */
-	GP_OP_OFF = 1 << 4,	/* off is free: a displacement or a jump */
+	GP_OP_IMM = 1 << 3, /* imm is free */
+	GP_OP_OFF = 1 << 4, /* off is free: a displacement or a jump */
 	/* fields with a few legal values */
-	GP_OP_SIGNED = 1 << 5,	/* div, mod: off 0 or 1 (signed) */
-	GP_OP_MOVSX = 1 << 6,	/* mov reg: off 0, 8, 16 or (64-bit) 32 */
-	GP_OP_END = 1 << 7,	/* imm 16, 32 or 64 */
-	GP_OP_ATOMIC = 1 << 8,	/* imm names the operation */
-	GP_OP_CALL = 1 << 9,	/* src_reg: GP_CALL_* */
-	GP_OP_LDIMM64 = 1 << 10,	/* two slots; src_reg: GP_LD_* */
+	GP_OP_SIGNED = 1 << 5, /* div, mod: off 0 or 1 (signed) */
+	GP_OP_MOVSX = 1 << 6, /* mov reg: off 0, 8, 16 or (64-bit) 32 */
+	GP_OP_END = 1 << 7, /* imm 16, 32 or 64 */
+	GP_OP_ATOMIC = 1 << 8, /* imm names the operation */
+	GP_OP_CALL = 1 << 9, /* src_reg: GP_CALL_* */
+	GP_OP_LDIMM64 = 1 << 10, /* two slots; src_reg: GP_LD_* */
 };
 
 struct gp_opcode {
-	const char *name;	/* NULL: no such instruction, or one that is not supported */
+	const char *name; /* NULL: no such instruction, or one that is not supported */
 	uint16_t flags;
 };
 
@@ -95,8 +95,7 @@ static inline int gp_insn_is_cond_jump(const struct bpf_insn *insn)
 {
 	int class = BPF_CLASS(insn->code), op = BPF_OP(insn->code);
 
-	return (class == BPF_JMP || class == BPF_JMP32) && op != BPF_JA && op != BPF_CALL &&
-	       op != BPF_EXIT;
+	return (class == BPF_JMP || class == BPF_JMP32) && op != BPF_JA && op != BPF_CALL && op != BPF_EXIT;
 }
 
 static inline int64_t gp_insn_jump_distance(const struct bpf_insn *insn)

@@ -8,32 +8,47 @@
 #include <stdio.h>
 #include "bpf/opcodes.h"
 
+/* clang-format off */
 static const char *const alu_ops[16] = {
 	[BPF_ADD >> 4] = "+=", [BPF_SUB >> 4] = "-=", [BPF_MUL >> 4] = "*=", [BPF_DIV >> 4] = "/=",
 	[BPF_OR >> 4] = "|=", [BPF_AND >> 4] = "&=", [BPF_LSH >> 4] = "<<=", [BPF_RSH >> 4] = ">>=",
 	[BPF_MOD >> 4] = "%=", [BPF_XOR >> 4] = "^=", [BPF_MOV >> 4] = "=", [BPF_ARSH >> 4] = "s>>=",
 };
+/* clang-format on */
 
+/* clang-format off */
 static const char *const jump_ops[16] = {
 	[BPF_JEQ >> 4] = "==", [BPF_JGT >> 4] = ">", [BPF_JGE >> 4] = ">=", [BPF_JSET >> 4] = "&",
 	[BPF_JNE >> 4] = "!=", [BPF_JSGT >> 4] = "s>", [BPF_JSGE >> 4] = "s>=",
 	[BPF_JLT >> 4] = "<", [BPF_JLE >> 4] = "<=", [BPF_JSLT >> 4] = "s<", [BPF_JSLE >> 4] = "s<=",
 };
+/* clang-format on */
 
 static const char *atomic_name(int32_t imm)
 {
 	switch (imm) {
-	case BPF_ADD: return "add";
-	case BPF_OR: return "or";
-	case BPF_AND: return "and";
-	case BPF_XOR: return "xor";
-	case BPF_ADD | BPF_FETCH: return "fetch_add";
-	case BPF_OR | BPF_FETCH: return "fetch_or";
-	case BPF_AND | BPF_FETCH: return "fetch_and";
-	case BPF_XOR | BPF_FETCH: return "fetch_xor";
-	case BPF_XCHG: return "xchg";
-	case BPF_CMPXCHG: return "cmpxchg";
-	default: return "?";
+	case BPF_ADD:
+		return "add";
+	case BPF_OR:
+		return "or";
+	case BPF_AND:
+		return "and";
+	case BPF_XOR:
+		return "xor";
+	case BPF_ADD | BPF_FETCH:
+		return "fetch_add";
+	case BPF_OR | BPF_FETCH:
+		return "fetch_or";
+	case BPF_AND | BPF_FETCH:
+		return "fetch_and";
+	case BPF_XOR | BPF_FETCH:
+		return "fetch_xor";
+	case BPF_XCHG:
+		return "xchg";
+	case BPF_CMPXCHG:
+		return "cmpxchg";
+	default:
+		return "?";
 	}
 }
 
@@ -44,8 +59,9 @@ static void print_alu(char *buf, size_t size, const struct bpf_insn *insn)
 	int op = BPF_OP(insn->code);
 
 	if (op == BPF_END) {
-		const char *name = BPF_CLASS(insn->code) == BPF_ALU64 ? "bswap" :
-				   BPF_SRC(insn->code) == BPF_TO_BE ? "be" : "le";
+		const char *name = BPF_CLASS(insn->code) == BPF_ALU64 ? "bswap"
+				   : BPF_SRC(insn->code) == BPF_TO_BE ? "be"
+								      : "le";
 
 		snprintf(buf, size, "r%d = %s%d r%d", insn->dst_reg, name, insn->imm, insn->dst_reg);
 	} else if (op == BPF_NEG) {
@@ -56,8 +72,8 @@ static void print_alu(char *buf, size_t size, const struct bpf_insn *insn)
 		if (op != BPF_DIV && op != BPF_MOD)
 			sign = "";
 		if (BPF_SRC(insn->code) == BPF_X)
-			snprintf(buf, size, "%c%d %s%s %c%d", c, insn->dst_reg, sign, alu_ops[op >> 4],
-				 c, insn->src_reg);
+			snprintf(buf, size, "%c%d %s%s %c%d", c, insn->dst_reg, sign, alu_ops[op >> 4], c,
+				 insn->src_reg);
 		else
 			snprintf(buf, size, "%c%d %s%s %d", c, insn->dst_reg, sign, alu_ops[op >> 4],
 				 insn->imm);
@@ -89,8 +105,7 @@ static void print_load(char *buf, size_t size, const struct bpf_insn *insn)
 	unsigned int bits = gp_insn_size(insn) * 8;
 	char sign = BPF_MODE(insn->code) == BPF_MEMSX ? 's' : 'u';
 
-	snprintf(buf, size, "r%d = *(%c%u *)(r%d %+d)", insn->dst_reg, sign, bits, insn->src_reg,
-		 insn->off);
+	snprintf(buf, size, "r%d = *(%c%u *)(r%d %+d)", insn->dst_reg, sign, bits, insn->src_reg, insn->off);
 }
 
 static void print_store(char *buf, size_t size, const struct bpf_insn *insn)
@@ -101,8 +116,7 @@ static void print_store(char *buf, size_t size, const struct bpf_insn *insn)
 		snprintf(buf, size, "lock %s *(u%u *)(r%d %+d), r%d", atomic_name(insn->imm), bits,
 			 insn->dst_reg, insn->off, insn->src_reg);
 	else if (BPF_CLASS(insn->code) == BPF_STX)
-		snprintf(buf, size, "*(u%u *)(r%d %+d) = r%d", bits, insn->dst_reg, insn->off,
-			 insn->src_reg);
+		snprintf(buf, size, "*(u%u *)(r%d %+d) = r%d", bits, insn->dst_reg, insn->off, insn->src_reg);
 	else
 		snprintf(buf, size, "*(u%u *)(r%d %+d) = %d", bits, insn->dst_reg, insn->off, insn->imm);
 }
@@ -116,8 +130,7 @@ static void print_ld_imm64(char *buf, size_t size, const struct bpf_insn *insn)
 			 (uint32_t)insn[1].imm);
 	else
 		snprintf(buf, size, "r%d = 0x%llx ll", insn->dst_reg,
-			 (unsigned long long)((uint64_t)(uint32_t)insn[1].imm << 32 |
-					      (uint32_t)insn[0].imm));
+			 (unsigned long long)((uint64_t)(uint32_t)insn[1].imm << 32 | (uint32_t)insn[0].imm));
 }
 
 char *gp_insn_print(char *buf, size_t size, const struct bpf_insn *insn)

@@ -15,31 +15,31 @@
 #include "rt/abi.h"
 
 #define GP_MAX_INSNS 16384
-#define GP_MESSAGE 256
+#define GP_MESSAGE   256
 
 struct gp_map_desc {
 	uint32_t type, key_size, value_size, max_entries;
-	uint32_t stride, num_cpus, num_buckets;	/* num_buckets: as in struct gp_map */
-	uint32_t flags;			/* VIRTIO_GPGPU_MAP_F_* */
+	uint32_t stride, num_cpus, num_buckets; /* num_buckets: as in struct gp_map */
+	uint32_t flags; /* VIRTIO_GPGPU_MAP_F_* */
 	uint64_t values_size;
 };
 
 struct gp_prog {
-	uint32_t kind;			/* VIRTIO_GPGPU_PROG_* */
+	uint32_t kind;   /* VIRTIO_GPGPU_PROG_* */
 	uint32_t num_insns;
 	uint32_t num_maps;
 	uint32_t num_args;
 	const struct bpf_insn *insns;
 	const struct gp_map_desc *maps;
-	uint8_t arg_kind[16];		/* VIRTIO_GPGPU_ARG_* */
+	uint8_t arg_kind[16];  /* VIRTIO_GPGPU_ARG_* */
 };
 
 /* Why a program was refused, or OK. */
 struct gp_verdict {
-	uint32_t status;		/* VIRTIO_GPGPU_S_* */
-	uint32_t reason;		/* VIRTIO_GPGPU_R_* */
-	uint32_t insn;			/* instruction index (slot) at fault */
-	char message[GP_MESSAGE];	/* for a person: instruction, rule broken, what to change */
+	uint32_t status;	 /* VIRTIO_GPGPU_S_* */
+	uint32_t reason;	 /* VIRTIO_GPGPU_R_* */
+	uint32_t insn;   /* instruction index (slot) at fault */
+	char message[GP_MESSAGE]; /* for a person: instruction, rule broken, what to change */
 };
 
 /*

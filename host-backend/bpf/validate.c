@@ -32,8 +32,7 @@ bool gp_refuse(struct gp_verdict *verdict, const struct gp_prog *prog, uint32_t 
 		verdict->status = VIRTIO_GPGPU_S_LIMIT;
 	verdict->reason = reason;
 	verdict->insn = i;
-	if (i < prog->num_insns &&
-	    (!gp_insn_is_ld_imm64(&prog->insns[i]) || i + 1 < prog->num_insns))
+	if (i < prog->num_insns && (!gp_insn_is_ld_imm64(&prog->insns[i]) || i + 1 < prog->num_insns))
 		n = snprintf(verdict->message, sizeof(verdict->message), "%u: %s: ", i,
 			     gp_insn_print(text, sizeof(text), &prog->insns[i]));
 	va_start(args, format);
@@ -45,8 +44,10 @@ bool gp_refuse(struct gp_verdict *verdict, const struct gp_prog *prog, uint32_t 
 static bool check_ld_imm64(const struct gp_prog *prog, uint32_t i, struct gp_verdict *verdict)
 {
 	static const char *const others[16] = {
-		[3] = "BTF id of a kernel variable", [4] = "address of a function (callbacks)",
-		[5] = "map by index", [6] = "map value by index",
+		[3] = "BTF id of a kernel variable",
+		[4] = "address of a function (callbacks)",
+		[5] = "map by index",
+		[6] = "map value by index",
 	};
 	const struct bpf_insn *insn = &prog->insns[i];
 	const struct bpf_insn *tail = insn + 1;
@@ -77,8 +78,8 @@ static bool check_ld_imm64(const struct gp_prog *prog, uint32_t i, struct gp_ver
 		return gp_refuse(verdict, prog, VIRTIO_GPGPU_R_MAP_REF, i,
 				 "value of map %d, which is not an array", insn->imm);
 	if ((uint32_t)tail->imm >= map->value_size)
-		return gp_refuse(verdict, prog, VIRTIO_GPGPU_R_MAP_REF, i,
-				 "offset %u in a value of %u bytes", (uint32_t)tail->imm, map->value_size);
+		return gp_refuse(verdict, prog, VIRTIO_GPGPU_R_MAP_REF, i, "offset %u in a value of %u bytes",
+				 (uint32_t)tail->imm, map->value_size);
 	return true;
 }
 
@@ -89,12 +90,12 @@ static bool check_helper(const struct gp_prog *prog, uint32_t i, struct gp_verdi
 	const char *name = helper ? helper->name : gp_helper_kernel_name(number);
 
 	if (!helper)
-		return gp_refuse(verdict, prog, VIRTIO_GPGPU_R_HELPER, i, "helper %d (%s%s) is not offered here",
-				 number, name && helper == NULL ? "bpf_" : "", name ? name : "unknown");
-	if (!(helper->kinds & 1u << prog->kind))
 		return gp_refuse(verdict, prog, VIRTIO_GPGPU_R_HELPER, i,
-				 "helper %s is not for %s programs", name,
-				 prog->kind == VIRTIO_GPGPU_PROG_XDP ? "XDP" : "gpgpu");
+				 "helper %d (%s%s) is not offered here", number,
+				 name && helper == NULL ? "bpf_" : "", name ? name : "unknown");
+	if (!(helper->kinds & 1u << prog->kind))
+		return gp_refuse(verdict, prog, VIRTIO_GPGPU_R_HELPER, i, "helper %s is not for %s programs",
+				 name, prog->kind == VIRTIO_GPGPU_PROG_XDP ? "XDP" : "gpgpu");
 	return true;
 }
 
@@ -124,8 +125,8 @@ static bool check_special(const struct gp_prog *prog, uint32_t i, uint16_t flags
 	bool wide = BPF_CLASS(insn->code) == BPF_ALU64;
 
 	if ((flags & GP_OP_SIGNED) && insn->off != 0 && insn->off != 1)
-		return gp_refuse(verdict, prog, VIRTIO_GPGPU_R_INSN_FIELD, i, "off %d; 0 (unsigned) or 1 (signed)",
-				 insn->off);
+		return gp_refuse(verdict, prog, VIRTIO_GPGPU_R_INSN_FIELD, i,
+				 "off %d; 0 (unsigned) or 1 (signed)", insn->off);
 	if ((flags & GP_OP_MOVSX) && insn->off != 0 && insn->off != 8 && insn->off != 16 &&
 	    !(insn->off == 32 && wide))
 		return gp_refuse(verdict, prog, VIRTIO_GPGPU_R_INSN_FIELD, i,
@@ -167,12 +168,11 @@ static bool check_insn(const struct gp_prog *prog, uint32_t i, struct gp_verdict
 	if ((flags & GP_OP_ATOMIC) && (insn->imm & BPF_FETCH) && insn->imm != BPF_CMPXCHG &&
 	    insn->src_reg == 10)
 		return gp_refuse(verdict, prog, VIRTIO_GPGPU_R_REGISTER, i, "r10 may not be written");
-	if ((!dst && insn->dst_reg) ||
-	    (!src && !(flags & (GP_OP_CALL | GP_OP_LDIMM64)) && insn->src_reg) ||
+	if ((!dst && insn->dst_reg) || (!src && !(flags & (GP_OP_CALL | GP_OP_LDIMM64)) && insn->src_reg) ||
 	    (!(flags & (GP_OP_OFF | GP_OP_SIGNED | GP_OP_MOVSX)) && insn->off) ||
 	    (!(flags & (GP_OP_IMM | GP_OP_END | GP_OP_ATOMIC)) && insn->imm))
-		return gp_refuse(verdict, prog, VIRTIO_GPGPU_R_INSN_FIELD, i, "a field that %s does not use is set",
-				 gp_opcodes[insn->code].name);
+		return gp_refuse(verdict, prog, VIRTIO_GPGPU_R_INSN_FIELD, i,
+				 "a field that %s does not use is set", gp_opcodes[insn->code].name);
 	return check_special(prog, i, flags, verdict);
 }
 
@@ -189,11 +189,12 @@ static bool check_prog(const struct gp_prog *prog, struct gp_verdict *verdict)
 		return gp_refuse(verdict, prog, VIRTIO_GPGPU_R_MAP_REF, UINT32_MAX, "%u maps; at most %d",
 				 prog->num_maps, GP_MAX_PROG_MAPS);
 	if (prog->num_args > VIRTIO_GPGPU_MAX_ARGS || (prog->kind == VIRTIO_GPGPU_PROG_XDP && prog->num_args))
-		return gp_refuse(verdict, prog, VIRTIO_GPGPU_R_ARGUMENT, UINT32_MAX, "%u arguments; at most %d",
-				 prog->num_args,
+		return gp_refuse(verdict, prog, VIRTIO_GPGPU_R_ARGUMENT, UINT32_MAX,
+				 "%u arguments; at most %d", prog->num_args,
 				 prog->kind == VIRTIO_GPGPU_PROG_XDP ? 0 : VIRTIO_GPGPU_MAX_ARGS);
 	for (uint32_t n = 0; n < prog->num_args; n++)
-		if (prog->arg_kind[n] < VIRTIO_GPGPU_ARG_VALUE || prog->arg_kind[n] > VIRTIO_GPGPU_ARG_BUFFER_RO)
+		if (prog->arg_kind[n] < VIRTIO_GPGPU_ARG_VALUE ||
+		    prog->arg_kind[n] > VIRTIO_GPGPU_ARG_BUFFER_RO)
 			return gp_refuse(verdict, prog, VIRTIO_GPGPU_R_KIND, UINT32_MAX,
 					 "argument %u has unknown kind %u", n, prog->arg_kind[n]);
 	for (uint32_t m = 0; m < prog->num_maps; m++) {

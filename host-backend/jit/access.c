@@ -36,7 +36,7 @@ static void join_bytes(bool *touched, bool *joined, int64_t off, int64_t size)
 		return;
 	for (int64_t i = first; i < first + size; i++) {
 		touched[i] = true;
-		joined[i] |= i + 1 < first + size;	/* with the next byte */
+		joined[i] |= i + 1 < first + size; /* with the next byte */
 	}
 }
 
@@ -198,8 +198,8 @@ static LLVMValueRef numbered(struct gp_tr *tr, const char *name, uint32_t n)
 	return gp_tr_rt(tr, name, args, 2);
 }
 
-static LLVMValueRef argument_address(struct gp_tr *tr, const struct gp_val *val, LLVMValueRef reg_off, int64_t off,
-				     LLVMValueRef size, bool write)
+static LLVMValueRef argument_address(struct gp_tr *tr, const struct gp_val *val, LLVMValueRef reg_off,
+				     int64_t off, LLVMValueRef size, bool write)
 {
 	LLVMValueRef base = numbered(tr, "gp_rt_arg_base", val->arg);
 	LLVMValueRef len = numbered(tr, "gp_rt_arg_size", val->arg);
@@ -228,19 +228,21 @@ static LLVMValueRef map_address(struct gp_tr *tr, int m, LLVMValueRef handle, in
 
 		if (tr->prog->maps[m].flags & VIRTIO_GPGPU_MAP_F_RDONLY_PROG)
 			frozen = LLVMConstInt(tr->i32, 1, 0);
-		gp_tr_fault_if(tr, LLVMBuildICmp(tr->b, LLVMIntNE, frozen,
-						 LLVMConstInt(LLVMTypeOf(frozen), 0, 0), ""),
+		gp_tr_fault_if(tr,
+			       LLVMBuildICmp(tr->b, LLVMIntNE, frozen, LLVMConstInt(LLVMTypeOf(frozen), 0, 0),
+					     ""),
 			       VIRTIO_GPGPU_R_OUT_OF_BOUNDS);
 	}
 	return checked(tr, numbered(tr, "gp_rt_map_values", (uint32_t)m), len, reg_off, off, size, false);
 }
 
 /* Any region: resolved at run time, which checks, masks and knows what may be written. */
-static LLVMValueRef any_address(struct gp_tr *tr, LLVMValueRef handle, int64_t off, LLVMValueRef size, bool write)
+static LLVMValueRef any_address(struct gp_tr *tr, LLVMValueRef handle, int64_t off, LLVMValueRef size,
+				bool write)
 {
 	LLVMValueRef args[4], ptr;
 
-	if (!LLVMIsAConstantInt(size))	/* the function takes 32 bits */
+	if (!LLVMIsAConstantInt(size)) /* the function takes 32 bits */
 		gp_tr_fault_if(tr, LLVMBuildICmp(tr->b, LLVMIntUGT, size, gp_tr_const(tr, INT32_MAX), ""),
 			       VIRTIO_GPGPU_R_OUT_OF_BOUNDS);
 	args[0] = tr->lane;
@@ -269,14 +271,14 @@ LLVMValueRef gp_tr_address(struct gp_tr *tr, int reg, int64_t off, LLVMValueRef 
 
 	switch (val->kind) {
 	case GP_KIND_STACK:
-		if (val->known && LLVMIsAConstantInt(size))	/* the range has been validated */
-			return LLVMConstIntGetZExtValue(size) ? own_frame(tr, val->off + off) :
-								LLVMConstNull(tr->ptr);
-		return checked(tr, tr->stack, gp_tr_const(tr, tr->cfg->max_depth * GP_STACK_FRAME), value, off,
-			       size, false);
+		if (val->known && LLVMIsAConstantInt(size)) /* the range has been validated */
+			return LLVMConstIntGetZExtValue(size) ? own_frame(tr, val->off + off)
+							      : LLVMConstNull(tr->ptr);
+		return checked(tr, tr->stack, gp_tr_const(tr, tr->cfg->max_depth * GP_STACK_FRAME), value,
+			       off, size, false);
 	case GP_KIND_PACKET:
-		return checked(tr, gp_tr_rt(tr, "gp_rt_pkt_base", args, 1), gp_tr_rt(tr, "gp_rt_pkt_end", args, 1),
-			       value, off, size, val->known);
+		return checked(tr, gp_tr_rt(tr, "gp_rt_pkt_base", args, 1),
+			       gp_tr_rt(tr, "gp_rt_pkt_end", args, 1), value, off, size, val->known);
 	case GP_KIND_ARG:
 		return argument_address(tr, val, value, off, size, write);
 	case GP_KIND_MAPVAL:
@@ -292,8 +294,8 @@ LLVMValueRef gp_tr_address(struct gp_tr *tr, int reg, int64_t off, LLVMValueRef 
 
 static void load_context(struct gp_tr *tr, const struct bpf_insn *insn, const struct gp_ctx_field *field)
 {
-	static const char *const xdp_md[] = { "gp_rt_data", "gp_rt_data_end", "gp_rt_data_meta", "gp_rt_ingress",
-					      "gp_rt_rx_queue", "gp_rt_egress" };
+	static const char *const xdp_md[] = { "gp_rt_data",    "gp_rt_data_end", "gp_rt_data_meta",
+					      "gp_rt_ingress", "gp_rt_rx_queue", "gp_rt_egress" };
 	unsigned int bits = gp_insn_size(insn) * 8;
 	LLVMValueRef args[1] = { tr->lane }, value;
 
@@ -349,7 +351,8 @@ void gp_tr_store(struct gp_tr *tr, const struct bpf_insn *insn)
 	LLVMValueRef value, at, store;
 
 	at = gp_tr_address(tr, insn->dst_reg, insn->off, gp_tr_const(tr, size), true);
-	value = BPF_CLASS(insn->code) == BPF_STX ? gp_tr_handle(tr, insn->src_reg) : gp_tr_const(tr, insn->imm);
+	value = BPF_CLASS(insn->code) == BPF_STX ? gp_tr_handle(tr, insn->src_reg)
+						 : gp_tr_const(tr, insn->imm);
 	value = LLVMBuildTrunc(tr->b, value, LLVMIntTypeInContext(tr->ctx, size * 8), "");
 	store = LLVMBuildStore(tr->b, value, at);
 	LLVMSetAlignment(store, 1);
@@ -359,10 +362,10 @@ void gp_tr_store(struct gp_tr *tr, const struct bpf_insn *insn)
 static void check_alignment(struct gp_tr *tr, const struct bpf_insn *insn, LLVMValueRef at)
 {
 	const struct gp_val *val = &tr->state.reg[insn->dst_reg];
-	LLVMValueRef where = gp_val_region(val) == GP_REGION_NONE ?
-				     LLVMBuildPtrToInt(tr->b, at, tr->i64, "") :
-				     LLVMBuildAdd(tr->b, gp_tr_get(tr, insn->dst_reg),
-						  gp_tr_const(tr, insn->off), "");
+	LLVMValueRef where =
+		gp_val_region(val) == GP_REGION_NONE
+			? LLVMBuildPtrToInt(tr->b, at, tr->i64, "")
+			: LLVMBuildAdd(tr->b, gp_tr_get(tr, insn->dst_reg), gp_tr_const(tr, insn->off), "");
 
 	where = LLVMBuildAnd(tr->b, where, gp_tr_const(tr, gp_insn_size(insn) - 1), "");
 	gp_tr_fault_if(tr, LLVMBuildICmp(tr->b, LLVMIntNE, where, gp_tr_const(tr, 0), ""),
@@ -372,8 +375,8 @@ static void check_alignment(struct gp_tr *tr, const struct bpf_insn *insn, LLVMV
 void gp_tr_atomic(struct gp_tr *tr, const struct bpf_insn *insn)
 {
 	static const LLVMAtomicRMWBinOp ops[16] = {
-		[BPF_ADD >> 4] = LLVMAtomicRMWBinOpAdd, [BPF_OR >> 4] = LLVMAtomicRMWBinOpOr,
-		[BPF_AND >> 4] = LLVMAtomicRMWBinOpAnd, [BPF_XOR >> 4] = LLVMAtomicRMWBinOpXor,
+		[BPF_ADD >> 4] = LLVMAtomicRMWBinOpAdd,	  [BPF_OR >> 4] = LLVMAtomicRMWBinOpOr,
+		[BPF_AND >> 4] = LLVMAtomicRMWBinOpAnd,	  [BPF_XOR >> 4] = LLVMAtomicRMWBinOpXor,
 		[BPF_XCHG >> 4] = LLVMAtomicRMWBinOpXchg,
 	};
 	uint32_t size = gp_insn_size(insn);
@@ -393,8 +396,9 @@ void gp_tr_atomic(struct gp_tr *tr, const struct bpf_insn *insn)
 		old = LLVMBuildExtractValue(tr->b, old, 0, "");
 	} else {
 		old = LLVMBuildAtomicRMW(tr->b, ops[insn->imm >> 4 & 15], at, value,
-					 fetch ? LLVMAtomicOrderingSequentiallyConsistent :
-						 LLVMAtomicOrderingMonotonic, 0);
+					 fetch ? LLVMAtomicOrderingSequentiallyConsistent
+					       : LLVMAtomicOrderingMonotonic,
+					 0);
 		LLVMSetAlignment(old, size);
 	}
 	if (fetch)

@@ -30,8 +30,8 @@ static LLVMValueRef divide(struct gp_tr *tr, LLVMValueRef x, LLVMValueRef y, boo
 	if (is_signed) {
 		safe = LLVMBuildSelect(tr->b, by_minus, one, safe, "");
 		result = mod ? LLVMBuildSRem(tr->b, x, safe, "") : LLVMBuildSDiv(tr->b, x, safe, "");
-		result = LLVMBuildSelect(tr->b, by_minus, mod ? zero : LLVMBuildSub(tr->b, zero, x, ""), result,
-					 "");
+		result = LLVMBuildSelect(tr->b, by_minus, mod ? zero : LLVMBuildSub(tr->b, zero, x, ""),
+					 result, "");
 	} else {
 		result = mod ? LLVMBuildURem(tr->b, x, safe, "") : LLVMBuildUDiv(tr->b, x, safe, "");
 	}
@@ -65,7 +65,7 @@ static LLVMValueRef binary(struct gp_tr *tr, const struct bpf_insn *insn, LLVMVa
 		return LLVMBuildShl(tr->b, x, LLVMBuildAnd(tr->b, y, mask, ""), "");
 	case BPF_RSH:
 		return LLVMBuildLShr(tr->b, x, LLVMBuildAnd(tr->b, y, mask, ""), "");
-	default:	/* BPF_ARSH */
+	default: /* BPF_ARSH */
 		return LLVMBuildAShr(tr->b, x, LLVMBuildAnd(tr->b, y, mask, ""), "");
 	}
 }
@@ -113,7 +113,8 @@ static bool needs_handles(const struct gp_tr *tr, const struct bpf_insn *insn)
 	case BPF_SUB:
 		if (!reg || y->kind == GP_KIND_SCALAR)
 			return false;
-		return gp_val_region(x) != gp_val_region(y) || x->kind == GP_KIND_ANY || y->kind == GP_KIND_ANY;
+		return gp_val_region(x) != gp_val_region(y) || x->kind == GP_KIND_ANY ||
+		       y->kind == GP_KIND_ANY;
 	default:
 		return false;
 	}
@@ -155,11 +156,10 @@ void gp_tr_alu(struct gp_tr *tr, const struct bpf_insn *insn)
 LLVMValueRef gp_tr_compare(struct gp_tr *tr, const struct bpf_insn *insn)
 {
 	static const LLVMIntPredicate predicates[16] = {
-		[BPF_JEQ >> 4] = LLVMIntEQ, [BPF_JNE >> 4] = LLVMIntNE,
-		[BPF_JGT >> 4] = LLVMIntUGT, [BPF_JGE >> 4] = LLVMIntUGE,
-		[BPF_JLT >> 4] = LLVMIntULT, [BPF_JLE >> 4] = LLVMIntULE,
-		[BPF_JSGT >> 4] = LLVMIntSGT, [BPF_JSGE >> 4] = LLVMIntSGE,
-		[BPF_JSLT >> 4] = LLVMIntSLT, [BPF_JSLE >> 4] = LLVMIntSLE,
+		[BPF_JEQ >> 4] = LLVMIntEQ,   [BPF_JNE >> 4] = LLVMIntNE,   [BPF_JGT >> 4] = LLVMIntUGT,
+		[BPF_JGE >> 4] = LLVMIntUGE,  [BPF_JLT >> 4] = LLVMIntULT,  [BPF_JLE >> 4] = LLVMIntULE,
+		[BPF_JSGT >> 4] = LLVMIntSGT, [BPF_JSGE >> 4] = LLVMIntSGE, [BPF_JSLT >> 4] = LLVMIntSLT,
+		[BPF_JSLE >> 4] = LLVMIntSLE,
 	};
 	const struct gp_val *a = &tr->state.reg[insn->dst_reg], *b = &tr->state.reg[insn->src_reg];
 	bool wide = BPF_CLASS(insn->code) == BPF_JMP, reg = BPF_SRC(insn->code) == BPF_X;

@@ -33,7 +33,7 @@ static LLVMValueRef nullable(struct gp_tr *tr, int reg, LLVMValueRef size)
 	LLVMBasicBlockRef from, use, next, blocks[2];
 
 	empty = LLVMBuildICmp(tr->b, LLVMIntEQ, size, gp_tr_const(tr, 0), "");
-	if (tr->state.reg[reg].kind == GP_KIND_SCALAR) {	/* the constant NULL */
+	if (tr->state.reg[reg].kind == GP_KIND_SCALAR) { /* the constant NULL */
 		gp_tr_fault_if(tr, LLVMBuildNot(tr->b, empty, ""), VIRTIO_GPGPU_R_OUT_OF_BOUNDS);
 		return null;
 	}
@@ -64,8 +64,9 @@ static unsigned int arguments(struct gp_tr *tr, const struct gp_helper *helper, 
 
 	args[count++] = tr->lane;
 	for (int i = 0; i < GP_HELPER_ARGS && helper->args[i] != GP_ARG_NONE; i++) {
-		LLVMValueRef size = i + 2 <= 5 && tr->state.reg[i + 2].kind != GP_KIND_UNINIT ?
-					    gp_tr_get(tr, i + 2) : gp_tr_const(tr, 0);
+		LLVMValueRef size = i + 2 <= 5 && tr->state.reg[i + 2].kind != GP_KIND_UNINIT
+					    ? gp_tr_get(tr, i + 2)
+					    : gp_tr_const(tr, 0);
 
 		switch (helper->args[i]) {
 		case GP_ARG_CTX:
@@ -89,8 +90,8 @@ static unsigned int arguments(struct gp_tr *tr, const struct gp_helper *helper, 
 static unsigned int map_constants(struct gp_tr *tr, int m, LLVMValueRef *args)
 {
 	const struct gp_map_desc *map = &tr->prog->maps[m];
-	uint32_t values[] = { map->type, map->key_size, map->value_size, map->max_entries, map->num_cpus,
-			      map->num_buckets };
+	uint32_t values[] = { map->type,	map->key_size, map->value_size,
+			      map->max_entries, map->num_cpus, map->num_buckets };
 	unsigned int count = 0;
 
 	for (; count < sizeof(values) / sizeof(*values); count++)
@@ -150,8 +151,8 @@ static LLVMValueRef known_map(struct gp_tr *tr, const struct gp_helper *helper, 
 		ret = LLVMBuildCall2(tr->b, LLVMGlobalGetValueType(fn), fn, args, count, "");
 	} else {
 		if (helper->args[2] == GP_ARG_VALUE) {
-			args[count++] = gp_tr_address(tr, 3, 0,
-						      gp_tr_const(tr, tr->prog->maps[m].value_size), false);
+			args[count++] =
+				gp_tr_address(tr, 3, 0, gp_tr_const(tr, tr->prog->maps[m].value_size), false);
 			args[count++] = gp_tr_get(tr, 4);
 		}
 		count += map_constants(tr, m, args + count);
@@ -159,8 +160,9 @@ static LLVMValueRef known_map(struct gp_tr *tr, const struct gp_helper *helper, 
 	}
 	if (helper->ret != GP_RET_VALUE)
 		return ret;
-	return value_handle(tr, ret, gp_tr_const(tr, (int64_t)((uint64_t)(GP_REGION_MAP0 + (unsigned int)m)
-								<< GP_REGION_SHIFT)));
+	return value_handle(tr, ret,
+			    gp_tr_const(tr, (int64_t)((uint64_t)(GP_REGION_MAP0 + (unsigned int)m)
+						      << GP_REGION_SHIFT)));
 }
 
 /* The same where the map is one of several, or a handle from memory: its sizes come from the map itself. */
@@ -241,6 +243,7 @@ void gp_tr_local_call(struct gp_tr *tr)
 	}
 	ret = LLVMBuildCall2(tr->b, tr->local_type, tr->funcs[callee], args, 8, "");
 	faulted = gp_tr_rt(tr, "gp_rt_faulted", args, 1);
-	gp_tr_leave_if(tr, LLVMBuildICmp(tr->b, LLVMIntNE, faulted, LLVMConstInt(LLVMTypeOf(faulted), 0, 0), ""));
+	gp_tr_leave_if(tr,
+		       LLVMBuildICmp(tr->b, LLVMIntNE, faulted, LLVMConstInt(LLVMTypeOf(faulted), 0, 0), ""));
 	gp_tr_set(tr, 0, ret);
 }

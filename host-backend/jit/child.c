@@ -75,8 +75,7 @@ static bool read_program(const struct gp_jit_request *request, int fd, struct gp
 	struct gp_jit_prog head;
 	uint8_t *bytes;
 
-	if (request->size < sizeof(head) ||
-	    request->size > gp_jit_prog_bytes(GP_MAX_PROG_MAPS, GP_MAX_INSNS))
+	if (request->size < sizeof(head) || request->size > gp_jit_prog_bytes(GP_MAX_PROG_MAPS, GP_MAX_INSNS))
 		return false;
 	bytes = malloc(request->size);
 	if (!bytes || !read_all(fd, bytes, request->size))
@@ -117,7 +116,7 @@ _Noreturn void gp_child_run(const struct gp_jit_request *request, int program, i
 	if (!read_program(request, program, &prog))
 		_exit(GP_CHILD_BAD_REQUEST);
 	signal(SIGABRT, on_abort);
-	signal(SIGTRAP, on_abort);	/* GLib's way */
+	signal(SIGTRAP, on_abort); /* GLib's way */
 	signal(SIGSEGV, on_abort);
 	gp_emit_on_fatal(on_fatal);
 	if (!gp_sandbox_enter(request->cpu_seconds, request->memory,

@@ -29,9 +29,9 @@
 #include "jit/wire.h"
 
 struct gp_jit {
-	pthread_mutex_t lock;	/* of what follows */
-	int fd;			/* -1: dead */
-	pid_t pid;		/* -1: not ours */
+	pthread_mutex_t lock; /* of what follows */
+	int fd; /* -1: dead */
+	pid_t pid;  /* -1: not ours */
 	bool may_spawn;
 	char *program;
 	uint32_t cpu_seconds;
@@ -145,8 +145,10 @@ static struct gp_image *refused(struct gp_verdict *verdict, uint32_t reason, con
 
 static int serialise(const struct gp_prog *prog)
 {
-	struct gp_jit_prog head = { .kind = prog->kind, .num_insns = prog->num_insns,
-				    .num_maps = prog->num_maps, .num_args = prog->num_args };
+	struct gp_jit_prog head = { .kind = prog->kind,
+				    .num_insns = prog->num_insns,
+				    .num_maps = prog->num_maps,
+				    .num_args = prog->num_args };
 	int fd = gp_jit_memory_file("gpgpu-program", false);
 
 	if (fd < 0)
@@ -248,8 +250,10 @@ static uint64_t now_ns(void)
 
 struct gp_image *gp_jit_compile(struct gp_jit *jit, const struct gp_prog *prog, struct gp_verdict *verdict)
 {
-	struct gp_jit_request request = { .magic = GP_JIT_MAGIC, .version = GP_JIT_VERSION,
-					  .cpu_seconds = jit->cpu_seconds, .memory = jit->memory,
+	struct gp_jit_request request = { .magic = GP_JIT_MAGIC,
+					  .version = GP_JIT_VERSION,
+					  .cpu_seconds = jit->cpu_seconds,
+					  .memory = jit->memory,
 					  .size = gp_jit_prog_bytes(prog->num_maps, prog->num_insns) };
 	struct gp_image *image = NULL;
 	uint64_t start = now_ns();

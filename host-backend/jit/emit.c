@@ -35,14 +35,18 @@
 static const struct tier {
 	uint32_t max_insns;
 	const char *passes;
-	bool fast_code;		/* quick selection and register allocation: code twice as large */
+	bool fast_code; /* quick selection and register allocation: code twice as large */
 } tiers[] = {
-	{ 4000, "globaldce,default<O2>,function(constraint-elimination,instcombine<no-verify-fixpoint>,simplifycfg,"
-		"dse,adce)", false },
-	{ 6000, "globaldce,always-inline,globaldce,function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,"
-		"simplifycfg,gvn,constraint-elimination,simplifycfg,dse,adce),globaldce", false },
-	{ GP_MAX_INSNS, "globaldce,always-inline,globaldce,function(sroa,early-cse,simplifycfg,adce),globaldce",
-	  true },
+	{ 4000,
+	  "globaldce,default<O2>,function(constraint-elimination,instcombine<no-verify-fixpoint>,simplifycfg,"
+	  "dse,adce)",
+	  false },
+	{ 6000,
+	  "globaldce,always-inline,globaldce,function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,"
+	  "simplifycfg,gvn,constraint-elimination,simplifycfg,dse,adce),globaldce",
+	  false },
+	{ GP_MAX_INSNS,
+	  "globaldce,always-inline,globaldce,function(sroa,early-cse,simplifycfg,adce),globaldce", true },
 };
 
 extern const uint8_t gp_rt_bitcode[], gp_rt_bitcode_end[];
@@ -81,8 +85,8 @@ const char *gp_emit_target(void)
 static bool is_libcall(const char *name, bool *libm)
 {
 	static const char *const mem[] = { "memcpy", "memmove", "memset", "memcmp" };
-	static const char *const math[] = { "fma", "fmaf", "floor", "floorf", "ceil", "ceilf", "trunc", "truncf",
-					    "rint", "rintf" };
+	static const char *const math[] = { "fma",   "fmaf",  "floor",	"floorf", "ceil",
+					    "ceilf", "trunc", "truncf", "rint",	  "rintf" };
 
 	*libm = false;
 	for (size_t i = 0; i < sizeof(mem) / sizeof(*mem); i++)
@@ -130,9 +134,10 @@ static bool loads_from_lane(LLVMValueRef load)
 
 	while (LLVMIsAGetElementPtrInst(at))
 		at = LLVMGetOperand(at, 0);
-	return LLVMIsAAllocaInst(at) || (LLVMIsAArgument(at) && LLVMGetParamParent(at) &&
-					 at == LLVMGetParam(LLVMGetParamParent(at), 0) &&
-					 strcmp(LLVMGetValueName(LLVMGetParamParent(at)), "gp_rt_map_frozen"));
+	return LLVMIsAAllocaInst(at) ||
+	       (LLVMIsAArgument(at) && LLVMGetParamParent(at) &&
+		at == LLVMGetParam(LLVMGetParamParent(at), 0) &&
+		strcmp(LLVMGetValueName(LLVMGetParamParent(at)), "gp_rt_map_frozen"));
 }
 
 /*
@@ -141,8 +146,8 @@ static bool loads_from_lane(LLVMValueRef load)
  */
 static void mark_constants(void)
 {
-	static const char *const names[] = { "gp_rt_arg_base", "gp_rt_arg_size", "gp_rt_arg_writable",
-					     "gp_rt_arg_value", "gp_rt_map", "gp_rt_map_values",
+	static const char *const names[] = { "gp_rt_arg_base",	"gp_rt_arg_size", "gp_rt_arg_writable",
+					     "gp_rt_arg_value", "gp_rt_map",	  "gp_rt_map_values",
 					     "gp_rt_map_frozen" };
 	unsigned int kind = LLVMGetMDKindIDInContext(context, "invariant.load", 14);
 	LLVMMetadataRef empty = LLVMMDNodeInContext2(context, NULL, 0);
@@ -176,8 +181,8 @@ static void make_internal(const char *entry)
 	LLVMValueRef used;
 	bool libm;
 
-	for (const char *const *name = (const char *const[]){ "llvm.used", "llvm.compiler.used", NULL }; *name;
-	     name++) {
+	for (const char *const *name = (const char *const[]){ "llvm.used", "llvm.compiler.used", NULL };
+	     *name; name++) {
 		used = LLVMGetNamedGlobal(module, *name);
 		if (used)
 			LLVMDeleteGlobal(used);
@@ -237,8 +242,8 @@ static bool generate(const char *entry, LLVMTargetMachineRef with, struct gp_cod
 		return compiler_failed(verdict, "code", text ? text : "failed");
 	if (errors)
 		return compiler_failed(verdict, "code", first_error);
-	ok = gp_image_flatten((const uint8_t *)LLVMGetBufferStart(object), LLVMGetBufferSize(object), entry, code,
-			      why);
+	ok = gp_image_flatten((const uint8_t *)LLVMGetBufferStart(object), LLVMGetBufferSize(object), entry,
+			      code, why);
 	LLVMDisposeMemoryBuffer(object);
 	return ok || compiler_failed(verdict, "image", why);
 }
@@ -346,7 +351,7 @@ const char *gp_emit_init(void)
 	LLVMInitializeX86Target();
 	LLVMInitializeX86TargetMC();
 	LLVMInitializeX86AsmPrinter();
-	LLVMInitializeX86AsmParser();	/* for inline assembly */
+	LLVMInitializeX86AsmParser(); /* for inline assembly */
 	context = LLVMContextCreate();
 	LLVMContextSetDiagnosticHandler(context, on_diagnostic, NULL);
 	LLVMContextSetDiscardValueNames(context, 0);

@@ -9,9 +9,9 @@
 #include "bpf/prog.h"
 
 struct gp_code {
-	uint8_t *bytes;		/* flat, free of relocations; free() */
+	uint8_t *bytes; /* flat, free of relocations; free() */
 	uint32_t size;
-	uint32_t entry;		/* byte offset */
+	uint32_t entry; /* byte offset */
 };
 
 /*
@@ -31,7 +31,8 @@ const char *gp_emit_target(void);
  *
  * Return: true if @code was filled.
  */
-bool gp_emit(const struct gp_prog *prog, uint64_t budget_ns, struct gp_code *code, struct gp_verdict *verdict);
+bool gp_emit(const struct gp_prog *prog, uint64_t budget_ns, struct gp_code *code,
+	     struct gp_verdict *verdict);
 
 /*
  * gp_emit_on_fatal() - what to do when LLVM gives up: called with a message and must not return.

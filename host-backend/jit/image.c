@@ -14,7 +14,7 @@
 #include <string.h>
 #include "jit/emit.h"
 
-#define IMAGE_MAX (64u << 20)
+#define IMAGE_MAX  (64u << 20)
 #define NOT_PLACED UINT32_MAX
 
 struct object {
@@ -22,10 +22,10 @@ struct object {
 	size_t size;
 	const Elf64_Ehdr *header;
 	const Elf64_Shdr *sections;
-	uint32_t *place;		/* by section: offset in the image, or NOT_PLACED */
+	uint32_t *place;	 /* by section: offset in the image, or NOT_PLACED */
 	const Elf64_Sym *symbols;
 	uint64_t num_symbols;
-	const char *strings;		/* of the symbols; ends with a NUL */
+	const char *strings;  /* of the symbols; ends with a NUL */
 	uint64_t strings_size;
 	struct gp_code *code;
 	char *error;

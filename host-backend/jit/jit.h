@@ -20,10 +20,10 @@
 struct gp_jit;
 
 struct gp_jit_options {
-	const char *program;	/* path of gpgpu-jit to spawn, or NULL with @fd */
-	int fd;			/* connected SOCK_SEQPACKET to a gpgpu-jit, or -1; ownership passes */
-	uint32_t cpu_seconds;	/* per compile; 0: 2 */
-	uint64_t memory;	/* bytes of address space per compile; 0: 1 GiB */
+	const char *program; /* path of gpgpu-jit to spawn, or NULL with @fd */
+	int fd; /* connected SOCK_SEQPACKET to a gpgpu-jit, or -1; ownership passes */
+	uint32_t cpu_seconds; /* per compile; 0: 2 */
+	uint64_t memory; /* bytes of address space per compile; 0: 1 GiB */
 };
 
 /* gp_jit_new() - connect to or spawn the compiler. Return: NULL and @error set on failure. */
@@ -37,12 +37,12 @@ void gp_jit_free(struct gp_jit *jit);
 void gp_jit_no_respawn(struct gp_jit *jit);
 
 struct gp_image {
-	void *code;		/* mapped read-execute */
+	void *code;  /* mapped read-execute */
 	size_t map_bytes;
 	uint32_t code_bytes;
-	uint32_t entry;		/* byte offset of gp_xdp_entry or gp_grid_entry in @code */
-	uint64_t compile_ns;	/* wall time of the compile */
-	uint64_t cpu_ns;	/* CPU time it took; metered per VM */
+	uint32_t entry; /* byte offset of gp_xdp_entry or gp_grid_entry in @code */
+	uint64_t compile_ns; /* wall time of the compile */
+	uint64_t cpu_ns; /* CPU time it took; metered per VM */
 	int refs;
 };
 

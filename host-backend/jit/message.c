@@ -48,8 +48,9 @@ ssize_t gp_jit_receive(int fd, void *bytes, size_t size, int *fds, unsigned int 
 {
 	struct iovec iov = { .iov_base = bytes, .iov_len = size };
 	union control control = { 0 };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control,
-			      .msg_controllen = sizeof(control) };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)
+	};
 	unsigned int got = 0;
 	ssize_t n;
 

@@ -37,16 +37,39 @@ static struct sock_fprog program;
 
 static const int allowed[] = {
 	/* memory; mmap and mprotect below */
-	SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(brk), SCMP_SYS(madvise),
+	SCMP_SYS(munmap),
+	SCMP_SYS(mremap),
+	SCMP_SYS(brk),
+	SCMP_SYS(madvise),
 	/* the program in, the image and the answer out */
-	SCMP_SYS(read), SCMP_SYS(pread64), SCMP_SYS(write), SCMP_SYS(memfd_create), SCMP_SYS(fcntl),
-	SCMP_SYS(sendmsg), SCMP_SYS(close), SCMP_SYS(fstat), SCMP_SYS(newfstatat),
+	SCMP_SYS(read),
+	SCMP_SYS(pread64),
+	SCMP_SYS(write),
+	SCMP_SYS(memfd_create),
+	SCMP_SYS(fcntl),
+	SCMP_SYS(sendmsg),
+	SCMP_SYS(close),
+	SCMP_SYS(fstat),
+	SCMP_SYS(newfstatat),
 	/* the C library and LLVM's timers and hash seeds */
-	SCMP_SYS(futex), SCMP_SYS(clock_gettime), SCMP_SYS(gettimeofday), SCMP_SYS(getrusage),
-	SCMP_SYS(getrandom), SCMP_SYS(sched_yield), SCMP_SYS(sysinfo), SCMP_SYS(sched_getaffinity),
+	SCMP_SYS(futex),
+	SCMP_SYS(clock_gettime),
+	SCMP_SYS(gettimeofday),
+	SCMP_SYS(getrusage),
+	SCMP_SYS(getrandom),
+	SCMP_SYS(sched_yield),
+	SCMP_SYS(sysinfo),
+	SCMP_SYS(sched_getaffinity),
 	/* the end, in its various forms */
-	SCMP_SYS(exit), SCMP_SYS(exit_group), SCMP_SYS(rt_sigaction), SCMP_SYS(rt_sigprocmask),
-	SCMP_SYS(rt_sigreturn), SCMP_SYS(sigaltstack), SCMP_SYS(getpid), SCMP_SYS(gettid), SCMP_SYS(tgkill),
+	SCMP_SYS(exit),
+	SCMP_SYS(exit_group),
+	SCMP_SYS(rt_sigaction),
+	SCMP_SYS(rt_sigprocmask),
+	SCMP_SYS(rt_sigreturn),
+	SCMP_SYS(sigaltstack),
+	SCMP_SYS(getpid),
+	SCMP_SYS(gettid),
+	SCMP_SYS(tgkill),
 	SCMP_SYS(restart_syscall),
 };
 

@@ -128,7 +128,7 @@ static void translate_block(struct gp_tr *tr, uint32_t b)
 	LLVMPositionBuilderAtEnd(tr->b, tr->blocks[b]);
 	tr->insn = block->start;
 	if (!tr->kinds->reached[b]) {
-		LLVMBuildRet(tr->b, gp_tr_const(tr, 0));	/* behind a call that never returns */
+		LLVMBuildRet(tr->b, gp_tr_const(tr, 0)); /* behind a call that never returns */
 		return;
 	}
 	tr->state = tr->kinds->entry[b];
@@ -150,7 +150,7 @@ static void translate_block(struct gp_tr *tr, uint32_t b)
 		gp_kinds_step(tr->kinds, &tr->state, i);
 		i += slots - 1;
 	}
-	take_edge(tr, block, 0);	/* falls through */
+	take_edge(tr, block, 0); /* falls through */
 }
 
 /* Arguments arrive in the form of the entry state's kinds. */
@@ -173,8 +173,9 @@ static void translate_entry(struct gp_tr *tr)
 	tr->state = *entry;
 	for (int r = 1; r <= 5; r++)
 		if (entry->reg[r].kind != GP_KIND_UNINIT)
-			gp_tr_set(tr, r, tr->func ? LLVMGetParam(tr->fn, (unsigned int)r + 2) :
-						    gp_tr_const(tr, 0));	/* the context */
+			gp_tr_set(tr, r,
+				  tr->func ? LLVMGetParam(tr->fn, (unsigned int)r + 2)
+					   : gp_tr_const(tr, 0)); /* the context */
 	LLVMBuildBr(tr->b, tr->blocks[func->first_block]);
 }
 

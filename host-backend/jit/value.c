@@ -34,7 +34,8 @@ static int64_t bias(const struct gp_val *val)
 	return (int64_t)((uint64_t)gp_val_region(val) << GP_REGION_SHIFT);
 }
 
-LLVMValueRef gp_tr_convert(struct gp_tr *tr, LLVMValueRef value, const struct gp_val *from, const struct gp_val *to)
+LLVMValueRef gp_tr_convert(struct gp_tr *tr, LLVMValueRef value, const struct gp_val *from,
+			   const struct gp_val *to)
 {
 	int64_t add = (int64_t)((uint64_t)bias(from) - (uint64_t)bias(to));
 

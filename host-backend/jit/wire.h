@@ -16,10 +16,10 @@
 #include <fcntl.h>
 #include "bpf/prog.h"
 
-#define GP_JIT_MAGIC 0x4a504747u	/* "GGPJ" */
-#define GP_JIT_VERSION 1
+#define GP_JIT_MAGIC	0x4a504747u /* "GGPJ" */
+#define GP_JIT_VERSION	1
 #define GP_JIT_MAX_CODE (64u << 20)
-#define GP_JIT_SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
+#define GP_JIT_SEALS	(F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 
 /* A wall-clock second per CPU second would be too little on a busy host. */
 #define GP_JIT_WALL_SECONDS(cpu) (5 + 5 * (cpu))
@@ -28,8 +28,8 @@ struct gp_jit_request {
 	uint32_t magic, version;
 	uint32_t cpu_seconds;
 	uint32_t reserved;
-	uint64_t memory;	/* bytes of address space */
-	uint64_t size;		/* bytes of the program's memory file */
+	uint64_t memory; /* bytes of address space */
+	uint64_t size;  /* bytes of the program's memory file */
 };
 
 struct gp_jit_prog {

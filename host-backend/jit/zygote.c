@@ -28,10 +28,10 @@
 #include "jit/sandbox.h"
 
 #define MAX_CHILDREN 16
-#define MAX_ENGINES 64
+#define MAX_ENGINES  64
 
 struct child {
-	pid_t pid;	/* 0: free */
+	pid_t pid; /* 0: free */
 	int reply;
 };
 
@@ -97,7 +97,7 @@ static void start_child(const struct gp_jit_request *request, int program, int r
 	}
 	close(program);
 	if (pid < 0) {
-		close(reply);	/* the engine sees an end of file */
+		close(reply); /* the engine sees an end of file */
 		return;
 	}
 	children[i] = (struct child){ .pid = pid, .reply = reply };
@@ -135,9 +135,9 @@ static bool serve(int fd)
 	struct gp_jit_request request;
 	int fds[2];
 	ssize_t n = gp_jit_receive(fd, &request, sizeof(request), fds, 2);
-	bool ok = n == sizeof(request) && request.magic == GP_JIT_MAGIC && request.version == GP_JIT_VERSION &&
-		  fds[0] >= 0 && fds[1] >= 0 && request.cpu_seconds && request.cpu_seconds <= 3600 &&
-		  request.memory <= 1ull << 40;
+	bool ok = n == sizeof(request) && request.magic == GP_JIT_MAGIC &&
+		  request.version == GP_JIT_VERSION && fds[0] >= 0 && fds[1] >= 0 && request.cpu_seconds &&
+		  request.cpu_seconds <= 3600 && request.memory <= 1ull << 40;
 
 	if (ok) {
 		start_child(&request, fds[0], fds[1]);

@@ -35,8 +35,9 @@ static const char *compiler(void)
 
 static struct gp_jit *start_jit(uint32_t cpu_seconds, uint64_t memory)
 {
-	struct gp_jit_options options = { .program = compiler(), .fd = -1, .cpu_seconds = cpu_seconds,
-					  .memory = memory };
+	struct gp_jit_options options = {
+		.program = compiler(), .fd = -1, .cpu_seconds = cpu_seconds, .memory = memory
+	};
 	GError *error = NULL;
 	struct gp_jit *jit = gp_jit_new(&options, &error);
 
@@ -48,7 +49,9 @@ static const struct bpf_insn pass[] = {
 	{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .imm = 2 },
 	{ .code = BPF_JMP | BPF_EXIT },
 };
-static const struct gp_prog small = { .kind = VIRTIO_GPGPU_PROG_XDP, .num_insns = COUNT(pass), .insns = pass };
+static const struct gp_prog small = { .kind = VIRTIO_GPGPU_PROG_XDP,
+				      .num_insns = COUNT(pass),
+				      .insns = pass };
 
 /* A program that takes a good part of a second to compile. */
 static struct gp_prog large_program(void)
@@ -115,7 +118,7 @@ START_TEST(test_refuses)
 
 	expect_refused(gp_jit_compile(jit, &prog, &verdict), &verdict, VIRTIO_GPGPU_S_REJECTED,
 		       VIRTIO_GPGPU_R_CTX_ACCESS);
-	prog.num_insns = 1;	/* falls off */
+	prog.num_insns = 1; /* falls off */
 	expect_refused(gp_jit_compile(jit, &prog, &verdict), &verdict, VIRTIO_GPGPU_S_REJECTED,
 		       VIRTIO_GPGPU_R_FALL_OFF);
 	gp_jit_free(jit);
@@ -160,7 +163,7 @@ START_TEST(test_killed_between)
 
 	expect_compiles(jit);
 	kill_and_wait(first);
-	expect_compiles(jit);		/* a new one */
+	expect_compiles(jit);  /* a new one */
 	ck_assert_int_ne(gp_jit_pid(jit), first);
 	gp_jit_no_respawn(jit);
 	kill_and_wait(gp_jit_pid(jit));
@@ -307,7 +310,9 @@ START_TEST(test_usage)
 }
 END_TEST
 
-static const struct gp_jit_request fine = { .magic = GP_JIT_MAGIC, .version = GP_JIT_VERSION, .cpu_seconds = 2,
+static const struct gp_jit_request fine = { .magic = GP_JIT_MAGIC,
+					    .version = GP_JIT_VERSION,
+					    .cpu_seconds = 2,
 					    .memory = 1 << 30 };
 
 /* What is no request ends the compiler: its engine is not what it was built with. */
@@ -376,7 +381,7 @@ START_TEST(test_bad_program)
 			ck_assert(gp_jit_write(fds[0], pass, 8));
 		} else if (i == COUNT(heads)) {
 			request.size = UINT64_MAX;
-		}	/* else: an empty file */
+		} /* else: an empty file */
 		ck_assert_int_gt(gp_jit_send(pair[0], &request, sizeof(request), fds, 2), 0);
 		close(fds[0]);
 		close(fds[1]);
@@ -385,7 +390,7 @@ START_TEST(test_bad_program)
 		ck_assert_uint_eq(reply.verdict.reason, VIRTIO_GPGPU_R_COMPILER);
 		close(answer[0]);
 	}
-	close(pair[0]);		/* its engine is gone */
+	close(pair[0]); /* its engine is gone */
 	ck_assert_int_eq(exit_status(zygote), 0);
 }
 END_TEST
@@ -412,7 +417,7 @@ START_TEST(test_listen)
 	expect_compiles(jits[0]);
 	expect_compiles(jits[1]);
 	gp_jit_free(jits[0]);
-	expect_compiles(jits[1]);	/* one engine less is nothing to the others */
+	expect_compiles(jits[1]); /* one engine less is nothing to the others */
 	ck_assert_int_eq(kill(zygote, SIGTERM), 0);
 	ck_assert_int_eq(exit_status(zygote), 0);
 	ck_assert_int_eq(access(addr.sun_path, F_OK), -1);
@@ -437,6 +442,7 @@ static void *liar(void *opaque)
 	gp_jit_receive(fd, &request, sizeof(request), fds, 2);
 	image = gp_jit_memory_file("image", true);
 	gp_jit_write(image, code, sizeof(code));
+	/* clang-format off */
 	switch (lie) {
 	case MAGIC: reply.magic = 1; break;
 	case SHORT: size -= 8; break;
@@ -445,6 +451,7 @@ static void *liar(void *opaque)
 	case SIZE: reply.code_bytes = 8192; break;
 	case EMPTY: reply.code_bytes = 0; break;
 	}
+	/* clang-format on */
 	if (lie == HALF_SEALED)
 		fcntl(image, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
 	else if (lie != NOT_SEALED)
@@ -498,7 +505,7 @@ static unsigned int count_masks(const struct gp_image *image)
 
 		if ((p[0] & 0xf8) != 0x48 || p[1] != 0x8d || (p[2] & 0xc0) != 0x80)
 			continue;
-		at = (p[2] & 7) == 4 ? 4 : 3;	/* a base of r12 needs one more byte */
+		at = (p[2] & 7) == 4 ? 4 : 3; /* a base of r12 needs one more byte */
 		memcpy(&disp, p + at, 4);
 		if (disp != 0x8000)
 			continue;
@@ -528,6 +535,7 @@ static unsigned int masks_of(struct gp_prog *prog)
 
 START_TEST(test_speculation)
 {
+	/* clang-format off */
 	/* r6 data, r7 data_end, r8 the first byte: a length that the packet chooses */
 #define HEADER MOV64K(R0, 1), LDX(W, R6, R1, 0), LDX(W, R7, R1, 4), MOV64X(R2, R6), ALU64K(BPF_ADD, R2, 64)
 	struct bpf_insn constant[] = { HEADER, JX(BPF_JGT, R2, R7, 2), LDX(B, R0, R6, 0), LDX(B, R0, R6, 63), EXIT };
@@ -542,14 +550,20 @@ START_TEST(test_speculation)
 				    CALL(BPF_FUNC_map_lookup_elem), JK(BPF_JEQ, R0, 0, 1), LDX(DW, R0, R0, 0), EXIT };
 	struct bpf_insn kernel[] = { LDX(DW, R6, R1, 0), LDX(DW, R7, R1, 8), ALU64X(BPF_ADD, R6, R7),
 				     LDX(B, R0, R6, 0), STX(B, R6, 0, R0), EXIT };
-	struct gp_map_desc map = { .type = VIRTIO_GPGPU_MAP_ARRAY, .key_size = 4, .value_size = 8, .max_entries = 16,
-				   .stride = 8, .num_cpus = 1, .values_size = 128 };
+	/* clang-format on */
+	struct gp_map_desc map = { .type = VIRTIO_GPGPU_MAP_ARRAY,
+				   .key_size = 4,
+				   .value_size = 8,
+				   .max_entries = 16,
+				   .stride = 8,
+				   .num_cpus = 1,
+				   .values_size = 128 };
 	struct gp_prog prog = { .kind = VIRTIO_GPGPU_PROG_XDP, .num_maps = 1, .maps = &map };
 
 #define MASKS(program) (prog.insns = program, prog.num_insns = COUNT(program), masks_of(&prog))
-	ck_assert_uint_eq(MASKS(constant), 0);	/* a trusted base and constants */
-	ck_assert_uint_eq(MASKS(checked), 1);	/* although the program's own check makes it redundant */
-	ck_assert_uint_eq(MASKS(thrice), 1);	/* once per pointer, not per access */
+	ck_assert_uint_eq(MASKS(constant), 0); /* a trusted base and constants */
+	ck_assert_uint_eq(MASKS(checked), 1); /* although the program's own check makes it redundant */
+	ck_assert_uint_eq(MASKS(thrice), 1); /* once per pointer, not per access */
 	ck_assert_uint_eq(MASKS(array), 1);
 	prog.kind = VIRTIO_GPGPU_PROG_GPGPU;
 	prog.num_args = 2;
@@ -573,7 +587,7 @@ int main(void)
 	tcase_add_test(tcase, test_many_at_once);
 	tcase_add_test(tcase, test_killed_between);
 	tcase_add_loop_test(tcase, test_killed_within, 0, COUNT(deaths));
-#ifndef __SANITIZE_ADDRESS__	/* there is no limit on address space then */
+#ifndef __SANITIZE_ADDRESS__ /* there is no limit on address space then */
 	tcase_add_test(tcase, test_memory_limit);
 #else
 	(void)test_memory_limit;

@@ -30,9 +30,9 @@ static const struct run_map maps[NUM_MAPS] = {
 struct pattern {
 	const char *name;
 	uint32_t kind;
-	uint32_t verdict;	/* XDP: verdict; compute: first byte of buffer 0 */
-	uint32_t fault;		/* or VIRTIO_GPGPU_R_* */
-	bool ours;		/* the interpreter is more lenient, or names the fault otherwise */
+	uint32_t verdict; /* XDP: verdict; compute: first byte of buffer 0 */
+	uint32_t fault; /* or VIRTIO_GPGPU_R_* */
+	bool ours; /* the interpreter is more lenient, or names the fault otherwise */
 	const struct bpf_insn *insns;
 	uint32_t count;
 };
@@ -50,14 +50,15 @@ struct pattern {
 	ROW(name, VIRTIO_GPGPU_PROG_GPGPU, 0, VIRTIO_GPGPU_R_##reason, false, __VA_ARGS__)
 
 /* r9 context, r6 data, r7 data_end. */
-#define BEGIN	       MOV64X(R9, R1), LDX(W, R6, R1, 0), LDX(W, R7, R1, 4)
+#define BEGIN MOV64X(R9, R1), LDX(W, R6, R1, 0), LDX(W, R7, R1, 4)
 /* r2 = address of a 4-byte key on the stack. */
-#define KEY(key)       ST(W, R10, -4, key), MOV64X(R2, R10), ALU64K(BPF_ADD, R2, -4)
+#define KEY(key) ST(W, R10, -4, key), MOV64X(R2, R10), ALU64K(BPF_ADD, R2, -4)
 /* r0 = element 1 of a map. */
-#define VALUE(map)     KEY(1), LDMAP(R1, map), CALL(BPF_FUNC_map_lookup_elem)
+#define VALUE(map) KEY(1), LDMAP(R1, map), CALL(BPF_FUNC_map_lookup_elem)
 /* r8 = what r reads back from memory that anything may be in. */
 #define THROUGH_MAP(r) LDVALUE(R8, MAP_A, 0), STX(DW, R8, 0, r), LDX(DW, R8, R8, 0)
 
+/* clang-format off */
 static const struct pattern patterns[] = {
 	/* joins */
 	XDP("packet or NULL", 3, BEGIN, MOV64K(R8, 0), MOV64X(R2, R6), ALU64K(BPF_ADD, R2, 16),
@@ -215,13 +216,22 @@ static const struct pattern patterns[] = {
 	GRID_FAULTS("buffer's end", OUT_OF_BOUNDS, LDX(DW, R6, R1, 0), LDX(DW, R2, R1, 16), ALU64K(BPF_ADD, R2, 63),
 		    ALU64X(BPF_ADD, R6, R2), ST(B, R6, 0, 9), MOV64K(R0, 0), EXIT),
 };
+/* clang-format on */
 
 static void run(const struct pattern *p, const struct target *target, struct outcome *outcome)
 {
 	static uint8_t packet[64], zeros[64];
 	struct bpf_insn insns[128];
-	struct run run = { .name = p->name, .kind = p->kind, .insns = insns, .maps = maps, .num_maps = NUM_MAPS,
-			   .fuel = 10000, .packet = packet, .len = sizeof(packet), .rx_queue = 3, .ingress_port = 2 };
+	struct run run = { .name = p->name,
+			   .kind = p->kind,
+			   .insns = insns,
+			   .maps = maps,
+			   .num_maps = NUM_MAPS,
+			   .fuel = 10000,
+			   .packet = packet,
+			   .len = sizeof(packet),
+			   .rx_queue = 3,
+			   .ingress_port = 2 };
 
 	for (uint32_t i = 0; i < sizeof(packet); i++)
 		packet[i] = (uint8_t)i;
@@ -245,14 +255,16 @@ static void expect(const struct pattern *p, const struct target *target)
 	run(p, target, &outcome);
 	ck_assert_msg(!outcome.refused, "%s on %s: refused: %s", p->name, target->name, outcome.message);
 	if (p->fault) {
-		ck_assert_msg(outcome.faults == 1 && outcome.fault == p->fault, "%s on %s: fault %u instead of %u",
-			      p->name, target->name, outcome.faults ? outcome.fault : 0, p->fault);
+		ck_assert_msg(outcome.faults == 1 && outcome.fault == p->fault,
+			      "%s on %s: fault %u instead of %u", p->name, target->name,
+			      outcome.faults ? outcome.fault : 0, p->fault);
 	} else {
 		uint32_t got = p->kind == VIRTIO_GPGPU_PROG_XDP ? outcome.verdict : outcome.bytes[0];
 
-		ck_assert_msg(!outcome.faults, "%s on %s: fault %u at %u", p->name, target->name, outcome.fault,
-			      outcome.fault_insn);
-		ck_assert_msg(got == p->verdict, "%s on %s: %u instead of %u", p->name, target->name, got, p->verdict);
+		ck_assert_msg(!outcome.faults, "%s on %s: fault %u at %u", p->name, target->name,
+			      outcome.fault, outcome.fault_insn);
+		ck_assert_msg(got == p->verdict, "%s on %s: %u instead of %u", p->name, target->name, got,
+			      p->verdict);
 	}
 	outcome_free(&outcome);
 }

@@ -17,16 +17,32 @@
 enum { MAP_ARRAY, MAP_HASH, MAP_RODATA, NUM_MAPS };
 
 static const struct gp_map_desc maps[NUM_MAPS] = {
-	[MAP_ARRAY] = { .type = VIRTIO_GPGPU_MAP_ARRAY, .key_size = 4, .value_size = 16, .max_entries = 4,
-			.stride = 16, .num_cpus = 1, .values_size = 64 },
-	[MAP_HASH] = { .type = VIRTIO_GPGPU_MAP_HASH, .key_size = 8, .value_size = 8, .max_entries = 4,
-		       .stride = 8, .num_cpus = 1, .num_buckets = 4, .values_size = 32 },
-	[MAP_RODATA] = { .type = VIRTIO_GPGPU_MAP_ARRAY, .key_size = 4, .value_size = 8, .max_entries = 1,
-			 .stride = 8, .num_cpus = 1, .flags = VIRTIO_GPGPU_MAP_F_RDONLY_PROG,
+	[MAP_ARRAY] = { .type = VIRTIO_GPGPU_MAP_ARRAY,
+			.key_size = 4,
+			.value_size = 16,
+			.max_entries = 4,
+			.stride = 16,
+			.num_cpus = 1,
+			.values_size = 64 },
+	[MAP_HASH] = { .type = VIRTIO_GPGPU_MAP_HASH,
+		       .key_size = 8,
+		       .value_size = 8,
+		       .max_entries = 4,
+		       .stride = 8,
+		       .num_cpus = 1,
+		       .num_buckets = 4,
+		       .values_size = 32 },
+	[MAP_RODATA] = { .type = VIRTIO_GPGPU_MAP_ARRAY,
+			 .key_size = 4,
+			 .value_size = 8,
+			 .max_entries = 1,
+			 .stride = 8,
+			 .num_cpus = 1,
+			 .flags = VIRTIO_GPGPU_MAP_F_RDONLY_PROG,
 			 .values_size = 8 },
 };
 
-#define COUNT(...) (sizeof((const struct bpf_insn[]){ __VA_ARGS__ }) / sizeof(struct bpf_insn))
+#define COUNT(...)   (sizeof((const struct bpf_insn[]){ __VA_ARGS__ }) / sizeof(struct bpf_insn))
 #define PROGRAM(...) { (const struct bpf_insn[]){ __VA_ARGS__ }, COUNT(__VA_ARGS__) }
 
 struct program {
@@ -34,6 +50,7 @@ struct program {
 	uint32_t count;
 };
 
+/* clang-format off */
 static const struct rule {
 	const char *name;
 	uint32_t kind, reason, at;
@@ -174,11 +191,15 @@ static const struct rule {
 	    (MOV64K(R2, 0), MOV64X(R3, R10), ALU64K(BPF_ADD, R3, -8), MOV64K(R4, 9), CALL(BPF_FUNC_xdp_load_bytes), EXIT),
 	    (MOV64K(R2, 0), MOV64X(R3, R10), ALU64K(BPF_ADD, R3, -9), MOV64K(R4, 9), CALL(BPF_FUNC_xdp_load_bytes), EXIT)),
 };
+/* clang-format on */
 
 static bool validate(uint32_t kind, const struct program *program, struct gp_verdict *verdict)
 {
-	struct gp_prog prog = { .kind = kind, .num_insns = program->count, .insns = program->insns,
-				.num_maps = NUM_MAPS, .maps = maps };
+	struct gp_prog prog = { .kind = kind,
+				.num_insns = program->count,
+				.insns = program->insns,
+				.num_maps = NUM_MAPS,
+				.maps = maps };
 
 	if (kind == VIRTIO_GPGPU_PROG_GPGPU) {
 		prog.num_args = 3;
@@ -202,8 +223,8 @@ START_TEST(test_rule)
 	ck_assert_uint_eq(verdict.status, VIRTIO_GPGPU_S_REJECTED);
 	ck_assert_msg(strlen(verdict.message) > 8, "%s: no message", rule->name);
 
-	ck_assert_msg(validate(rule->kind, &rule->good, &verdict), "%s: the legal one is refused: %s", rule->name,
-		      verdict.message);
+	ck_assert_msg(validate(rule->kind, &rule->good, &verdict), "%s: the legal one is refused: %s",
+		      rule->name, verdict.message);
 	ck_assert_uint_eq(verdict.status, VIRTIO_GPGPU_S_OK);
 }
 END_TEST
