@@ -174,5 +174,8 @@ int main(int argc, char **argv)
 		connection_serve(engine, listening >= 0 ? accept_one(listening) : o.fd);
 	} while (listening >= 0 && o.keep);
 	gpgpu_engine_free(engine);
+	g_free(o.listen);
+	g_free(o.jit);
+	g_free(o.log);
 	return 0;
 }
