@@ -228,10 +228,8 @@ static void run(const struct pattern *p, const struct target *target, struct out
 			   .maps = maps,
 			   .num_maps = NUM_MAPS,
 			   .fuel = 10000,
-			   .packet = packet,
-			   .len = sizeof(packet),
-			   .rx_queue = 3,
-			   .ingress_port = 2 };
+			   .packets = { { packet, sizeof(packet), 0, 3, 2 } },
+			   .num_packets = 1 };
 
 	for (uint32_t i = 0; i < sizeof(packet); i++)
 		packet[i] = (uint8_t)i;
@@ -259,7 +257,8 @@ static void expect(const struct pattern *p, const struct target *target)
 			      "%s on %s: fault %u instead of %u", p->name, target->name,
 			      outcome.faults ? outcome.fault : 0, p->fault);
 	} else {
-		uint32_t got = p->kind == VIRTIO_GPGPU_PROG_XDP ? outcome.verdict : outcome.bytes[0];
+		uint32_t got = p->kind == VIRTIO_GPGPU_PROG_XDP ? outcome.packets[0].verdict
+								: outcome.bytes[0];
 
 		ck_assert_msg(!outcome.faults, "%s on %s: fault %u at %u", p->name, target->name,
 			      outcome.fault, outcome.fault_insn);
