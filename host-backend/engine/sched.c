@@ -13,9 +13,10 @@
  * behind: idling earns no credit. Its tag is at most one slice per server ahead, so a tenant that
  * used an idle device is not punished for it either.
  *
- * Hard cap, after cpu.max: each period a tenant gets cap/10,000 of all servers' time. What it does not use is
- * lost; what it used too much (the last slice of a period) is debt that the next periods pay, so that the
- * cap holds on average however long a slice is.
+ * Hard cap, after cpu.max: each period a tenant gets cap/10,000 of all servers' time. What it used too much (the
+ * last slice of a period) is debt that the next periods pay, so that the cap holds on average however long a
+ * slice is. What it did not use is kept for BURST_PERIODS, after cpu.max.burst: a host that is late in giving us
+ * processors must not make the cap lower than it says.
  *
  * Tags are compared by the sign of their difference, so they may wrap around.
  *
@@ -26,6 +27,8 @@
 
 /* Virtual time per nanosecond at weight 1; a weight of 10,000 still counts single nanoseconds. */
 #define WEIGHT_SCALE	10000ull
+
+#define BURST_PERIODS	2	/* budget that may be saved up, beside the current period's */
 
 enum tenant_state {
 	IDLE,		/* nothing to run, or a slice of it runs */
@@ -76,15 +79,15 @@ static void catch_up(struct gp_sched *sched, struct gp_sched_tenant *tenant)
 /* Pays in the budget of the periods that have begun since the last call. */
 static void refill(struct gp_sched *sched, struct gp_sched_tenant *tenant, uint64_t now)
 {
-	int64_t quota = quota_of(sched, tenant);
+	int64_t quota = quota_of(sched, tenant), most = quota * (1 + BURST_PERIODS);
 	uint64_t periods;
 
 	if (tenant->cap >= GP_SCHED_NO_CAP || now < tenant->period_end)
 		return;
 	periods = (now - tenant->period_end) / GP_SCHED_PERIOD_NS + 1;
 	tenant->period_end += periods * GP_SCHED_PERIOD_NS;
-	if (tenant->budget >= 0 || periods > (uint64_t)(quota - tenant->budget) / (uint64_t)quota)
-		tenant->budget = quota;
+	if (tenant->budget >= most || periods > (uint64_t)(most - tenant->budget) / (uint64_t)quota)
+		tenant->budget = most;
 	else
 		tenant->budget += (int64_t)periods * quota;
 	if (tenant->throttled && tenant->budget > 0) {
@@ -146,8 +149,8 @@ void gp_sched_tenant_quota(struct gp_sched *sched, struct gp_sched_tenant *tenan
 	tenant->weight = weight;
 	tenant->cap = cap;
 	quota = quota_of(sched, tenant);
-	if (tenant->budget > quota)
-		tenant->budget = quota;
+	if (tenant->budget > quota * (1 + BURST_PERIODS))
+		tenant->budget = quota * (1 + BURST_PERIODS);
 	if (tenant->throttled && cap >= GP_SCHED_NO_CAP) {
 		tenant->throttled = false;
 		catch_up(sched, tenant);

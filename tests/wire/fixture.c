@@ -125,7 +125,6 @@ static void load(struct wire_client *c, uint32_t id, uint32_t kind, const struct
 void make_programs(struct wire_client *c)
 {
 	static const uint8_t buffer_value[] = { VIRTIO_GPGPU_ARG_BUFFER, VIRTIO_GPGPU_ARG_VALUE };
-	static const uint8_t value[] = { VIRTIO_GPGPU_ARG_VALUE };
 	const struct bpf_insn add[] = {
 		MOVR(6, 1), MOV(1, 0), CALL(0x7001), LDX(BPF_DW, 7, 6, 0), LDX(BPF_DW, 2, 6, 8), MOVR(1, 0),
 		ALU(BPF_LSH, 1, 3), ALUR(BPF_ADD, 7, 1), ALUR(BPF_ADD, 0, 2), STX(BPF_DW, 7, 0, 0), MOV(0, 0),
@@ -144,15 +143,15 @@ void make_programs(struct wire_client *c)
 	};
 	const struct bpf_insn spin[] = { MOV(1, 0), ALU(BPF_ADD, 1, 1), JMP(BPF_JNE, 1, -1, -2), MOV(0, 0), EXIT() };
 	const struct bpf_insn work[] = {
-		LDX(BPF_DW, 2, 1, 0), MOV(0, 1), ALU(BPF_MUL, 0, 5), ALU(BPF_ADD, 0, 7), ALU(BPF_SUB, 2, 1),
-		JMP(BPF_JNE, 2, 0, -4), EXIT(),
+		LDX(BPF_DW, 3, 1, 0), LDX(BPF_DW, 2, 1, 8), MOV(0, 1), ALU(BPF_MUL, 0, 5), ALU(BPF_ADD, 0, 7),
+		ALU(BPF_SUB, 2, 1), JMP(BPF_JNE, 2, 0, -4), STX(BPF_DW, 3, 0, 0), EXIT(),
 	};
 
 	LOAD(c, PROG_ADD, GPGPU, add, buffer_value, 2);
 	LOAD(c, PROG_PASS, XDP, pass, NULL, 0);
 	LOAD(c, PROG_COUNT, XDP, count, NULL, 0);
 	LOAD(c, PROG_SPIN, GPGPU, spin, NULL, 0);
-	LOAD(c, PROG_WORK, GPGPU, work, value, 1);
+	LOAD(c, PROG_WORK, GPGPU, work, buffer_value, 2);
 	LOAD(c, PROG_XDP_SPIN, XDP, spin, NULL, 0);
 }
 

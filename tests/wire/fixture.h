@@ -30,7 +30,7 @@ enum {
 	PROG_PASS = 2,		/* XDP_PASS */
 	PROG_COUNT = 3,		/* XDP_DROP; writes the count of packets before it into the packet's last word, see below */
 	PROG_SPIN = 4,		/* kernel without an end */
-	PROG_WORK = 5,		/* kernel: `value` turns of a loop per work item; argument: value */
+	PROG_WORK = 5,		/* kernel: `value` turns of a loop per work item; arguments: buffer, value */
 	PROG_XDP_SPIN = 6,
 };
 
