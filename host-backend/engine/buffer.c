@@ -60,8 +60,8 @@ void gp_buffer_release(struct gp_buffer *buffer)
 
 #define OFF(member) offsetof(struct virtio_gpgpu_req_buffer_create, member)
 
-struct gp_result gp_cmd_buffer_create(struct gpgpu_session *s, struct gp_context *ctx,
-				      struct gp_request *req, struct list *done)
+struct gp_result gp_cmd_buffer_create(struct gpgpu_session *s, struct gp_context *ctx, struct gp_request *req,
+				      struct list *done)
 {
 	const struct virtio_gpgpu_req_buffer_create *r = (const void *)req->bytes;
 	struct gp_result result;

@@ -23,11 +23,11 @@
 #include "compile.h"
 #include "engine.h"
 
-#define NUM_THREADS		2
-#define COMPILE_BURST_NS	(60ll * 1000000000)
-#define COMPILE_SHARE		10	/* one tenth */
-#define CACHE_ENTRIES		128
-#define CACHE_BYTES		(32u << 20)
+#define NUM_THREADS	 2
+#define COMPILE_BURST_NS (60ll * 1000000000)
+#define COMPILE_SHARE	 10 /* one tenth */
+#define CACHE_ENTRIES	 128
+#define CACHE_BYTES	 (32u << 20)
 
 struct gp_compiler {
 	pthread_mutex_t lock;
@@ -42,14 +42,14 @@ struct gp_compiler {
 
 	/* The connection; held by those that compile, and alone by who replaces it. */
 	pthread_rwlock_t jit_lock;
-	struct gp_jit *jit;	/* NULL: there is no compiler */
-	int jit_watch;		/* second descriptor of the socket, to see that it is closed; -1: none */
+	struct gp_jit *jit; /* NULL: there is no compiler */
+	int jit_watch;  /* second descriptor of the socket, to see that it is closed; -1: none */
 };
 
 struct result {
-	struct list link;	/* oldest first */
+	struct list link; /* oldest first */
 	uint8_t key[GP_PROG_KEY];
-	struct gp_image *image;	/* or NULL, and why: */
+	struct gp_image *image; /* or NULL, and why: */
 	struct gp_verdict verdict;
 };
 
@@ -89,7 +89,8 @@ static struct result *find_result(struct gp_cache *cache, const uint8_t *key)
 {
 	struct list *pos;
 
-	list_for_each(pos, &cache->results) {
+	list_for_each(pos, &cache->results)
+	{
 		struct result *result = container_of(pos, struct result, link);
 
 		if (!memcmp(result->key, key, GP_PROG_KEY))
@@ -98,8 +99,8 @@ static struct result *find_result(struct gp_cache *cache, const uint8_t *key)
 	return NULL;
 }
 
-static void remember(struct gp_cache *cache, const struct gp_compile *compile,
-		     struct gp_image *image, const struct gp_verdict *verdict)
+static void remember(struct gp_cache *cache, const struct gp_compile *compile, struct gp_image *image,
+		     const struct gp_verdict *verdict)
 {
 	struct result *result;
 
@@ -122,8 +123,8 @@ static void remember(struct gp_cache *cache, const struct gp_compile *compile,
 		forget(cache, container_of(cache->results.next, struct result, link));
 }
 
-bool gp_compile_known(struct gpgpu_session *s, const struct gp_compile *compile,
-		      struct gp_image **image, struct gp_verdict *verdict)
+bool gp_compile_known(struct gpgpu_session *s, const struct gp_compile *compile, struct gp_image **image,
+		      struct gp_verdict *verdict)
 {
 	struct result *result = find_result(s->cache, compile->key);
 
@@ -167,10 +168,8 @@ void gp_compile_key(struct gp_compile *compile)
 
 	g_checksum_update(sum, (const guchar *)head, sizeof(head));
 	g_checksum_update(sum, prog->arg_kind, sizeof(prog->arg_kind));
-	g_checksum_update(sum, (const guchar *)prog->insns,
-			  (gssize)(prog->num_insns * sizeof(*prog->insns)));
-	g_checksum_update(sum, (const guchar *)prog->maps,
-			  (gssize)(prog->num_maps * sizeof(*prog->maps)));
+	g_checksum_update(sum, (const guchar *)prog->insns, (gssize)(prog->num_insns * sizeof(*prog->insns)));
+	g_checksum_update(sum, (const guchar *)prog->maps, (gssize)(prog->num_maps * sizeof(*prog->maps)));
 	g_checksum_get_digest(sum, compile->key, &length);
 	g_checksum_free(sum);
 }
@@ -195,7 +194,8 @@ static struct gp_compile *pick(struct gp_compiler *compiler)
 	struct gp_compile *best = NULL;
 	struct list *pos;
 
-	list_for_each(pos, &compiler->queue) {
+	list_for_each(pos, &compiler->queue)
+	{
 		struct gp_compile *compile = container_of(pos, struct gp_compile, queue_link);
 		struct gpgpu_session *s = compile->session;
 
@@ -257,8 +257,8 @@ static bool begin(struct gp_compile *compile)
 	return go;
 }
 
-static void end(struct gp_compile *compile, struct gp_image *image,
-		const struct gp_verdict *verdict, uint64_t ns)
+static void end(struct gp_compile *compile, struct gp_image *image, const struct gp_verdict *verdict,
+		uint64_t ns)
 {
 	struct gpgpu_session *s = compile->session;
 	struct list done;
@@ -336,8 +336,7 @@ static struct gp_image *ask_jit(struct gp_compiler *compiler, struct gp_compile 
 	if (compiler->jit)
 		image = gp_jit_compile(compiler->jit, &compile->prog, verdict);
 	else
-		refuse(verdict, VIRTIO_GPGPU_S_REJECTED, VIRTIO_GPGPU_R_COMPILER,
-		       "there is no compiler");
+		refuse(verdict, VIRTIO_GPGPU_S_REJECTED, VIRTIO_GPGPU_R_COMPILER, "there is no compiler");
 	pthread_rwlock_unlock(&compiler->jit_lock);
 	return image;
 }
@@ -400,12 +399,13 @@ static void *compile_thread(void *opaque)
 	return NULL;
 }
 
-void gp_compiles_cancel(struct gpgpu_session *s, const struct gp_context *ctx,
-			struct gp_result result, struct list *done)
+void gp_compiles_cancel(struct gpgpu_session *s, const struct gp_context *ctx, struct gp_result result,
+			struct list *done)
 {
 	struct list *pos, *next;
 
-	list_for_each_safe(pos, next, &s->compiles) {
+	list_for_each_safe(pos, next, &s->compiles)
+	{
 		struct gp_compile *compile = container_of(pos, struct gp_compile, link);
 
 		if (ctx && compile->ctx != ctx)
@@ -432,8 +432,7 @@ struct gp_compiler *gp_compiler_new(const struct gpgpu_engine_options *options, 
 	compiler->opaque = options->jit_opaque;
 	if (compiler->connect) {
 		if (!connect_jit(compiler)) {
-			g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_NOENT,
-				    "cannot reach the compiler");
+			g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_NOENT, "cannot reach the compiler");
 			goto fail;
 		}
 	} else if (options->jit_program || options->jit_fd >= 0) {

@@ -7,23 +7,23 @@
 
 #include "engine.h"
 
-#define GP_PROG_KEY 32	/* bytes of a content hash */
+#define GP_PROG_KEY 32 /* bytes of a content hash */
 
 /*
  * One program to be compiled. The request and the program are the session's and go away when the
  * answer is given early; everything else is the compile's own.
  */
 struct gp_compile {
-	struct list link;		/* in session->compiles; session's lock */
-	struct list queue_link;		/* in the compiler's queue; compiler's lock */
-	struct gpgpu_session *session;	/* reference */
-	const struct gp_context *ctx;	/* valid as long as req */
-	struct gp_request *req;		/* NULL: answered already */
-	struct gp_program *program;	/* valid as long as req */
+	struct list link;  /* in session->compiles; session's lock */
+	struct list queue_link;	/* in the compiler's queue; compiler's lock */
+	struct gpgpu_session *session; /* reference */
+	const struct gp_context *ctx; /* valid as long as req */
+	struct gp_request *req;	/* NULL: answered already */
+	struct gp_program *program; /* valid as long as req */
 	struct gp_prog prog;
 	struct bpf_insn *insns;
 	struct gp_map_desc *maps;
-	uint8_t key[GP_PROG_KEY];	/* hash of all that the result depends on */
+	uint8_t key[GP_PROG_KEY]; /* hash of all that the result depends on */
 };
 
 struct gp_compile *gp_compile_new(struct gpgpu_session *s, uint32_t num_insns);
@@ -40,11 +40,11 @@ void gp_compile_queue(struct gp_compile *compile);
  * @verdict: out, if it was refused.
  * Return: whether there is one; *image is a new reference, or NULL if it was refused.
  */
-bool gp_compile_known(struct gpgpu_session *s, const struct gp_compile *compile,
-		      struct gp_image **image, struct gp_verdict *verdict);
+bool gp_compile_known(struct gpgpu_session *s, const struct gp_compile *compile, struct gp_image **image,
+		      struct gp_verdict *verdict);
 
 /* program.c: gp_program_done() - answer compile->req. Session's lock held. @image: reference passes. */
-void gp_program_done(struct gp_compile *compile, struct gp_image *image,
-		     const struct gp_verdict *verdict, struct list *done);
+void gp_program_done(struct gp_compile *compile, struct gp_image *image, const struct gp_verdict *verdict,
+		     struct list *done);
 
 #endif

@@ -18,7 +18,7 @@ struct gp_device;
 struct gp_job;
 
 struct gp_device_ops {
-	const char *name;	/* what gpgpu_engine_options.device says */
+	const char *name; /* what gpgpu_engine_options.device says */
 	/*
 	 * create() - @servers: out: slices that can run at the same time, and so what num_cpus says.
 	 * @title, @target: out: for struct virtio_gpgpu_caps.

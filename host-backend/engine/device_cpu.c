@@ -24,14 +24,14 @@
 #include "engine.h"
 #include "job.h"
 
-#define MIN_SPIN_NS	2000
-#define MAX_SPIN_NS	50000
-#define HELP_NS		25000	/* the slice of a thread that has something else to do */
+#define MIN_SPIN_NS 2000
+#define MAX_SPIN_NS 50000
+#define HELP_NS	    25000 /* the slice of a thread that has something else to do */
 
 struct slot {
 	struct gp_thread thread;
 	uint32_t stop;
-	struct gp_job *job;	/* NULL: free */
+	struct gp_job *job; /* NULL: free */
 	uint64_t deadline;
 } __attribute__((aligned(128)));
 
@@ -41,11 +41,11 @@ struct gp_device {
 	uint32_t num_slots, num_threads, running;
 	pthread_t *threads;
 	pthread_cond_t wake;
-	uint32_t sleeping;	/* threads in pthread_cond_wait() */
-	bool spinning;		/* a thread looks at `work` */
+	uint32_t sleeping; /* threads in pthread_cond_wait() */
+	bool spinning;  /* a thread looks at `work` */
 	bool quit;
-	uint32_t work;		/* atomic: grows with every kick */
-	uint64_t spin_ns;	/* 0: never */
+	uint32_t work;  /* atomic: grows with every kick */
+	uint64_t spin_ns; /* 0: never */
 };
 
 static uint64_t cpu_time(void)

@@ -13,7 +13,7 @@
 #include "engine.h"
 #include "job.h"
 
-#define MAX_ITEMS (1ull << 40)
+#define MAX_ITEMS   (1ull << 40)
 #define TAIL_LENGTH GP_ERR(INVALID, LENGTH, offsetof(struct virtio_gpgpu_req_hdr, length))
 
 static size_t fences_bytes(const struct virtio_gpgpu_job *job)
@@ -22,8 +22,7 @@ static size_t fences_bytes(const struct virtio_gpgpu_job *job)
 }
 
 /* The guest's shared memory that a job writes must be marked dirty by whoever migrates it. */
-static void add_range(struct gp_request *req, const struct gp_buffer *buffer, uint64_t offset,
-		      uint64_t size)
+static void add_range(struct gp_request *req, const struct gp_buffer *buffer, uint64_t offset, uint64_t size)
 {
 	if (buffer->mem != VIRTIO_GPGPU_MEM_SHM)
 		return;
@@ -37,8 +36,8 @@ static void add_range(struct gp_request *req, const struct gp_buffer *buffer, ui
 static struct gp_result use_buffer(struct gp_job *job, uint32_t id, struct gp_buffer **out)
 {
 	struct gp_object *object;
-	struct gp_result result = gp_object_find(job->session, VIRTIO_GPGPU_OBJ_BUFFER, id,
-						 job->ctx->id, &object);
+	struct gp_result result =
+		gp_object_find(job->session, VIRTIO_GPGPU_OBJ_BUFFER, id, job->ctx->id, &object);
 
 	if (result.status)
 		return result;
@@ -50,8 +49,8 @@ static struct gp_result use_buffer(struct gp_job *job, uint32_t id, struct gp_bu
 static struct gp_result use_program(struct gp_job *job, uint32_t id, uint32_t kind)
 {
 	struct gp_object *object;
-	struct gp_result result = gp_object_find(job->session, VIRTIO_GPGPU_OBJ_PROG, id,
-						 job->ctx->id, &object);
+	struct gp_result result =
+		gp_object_find(job->session, VIRTIO_GPGPU_OBJ_PROG, id, job->ctx->id, &object);
 	struct gp_program *prog = (struct gp_program *)object;
 
 	if (result.status)
@@ -206,17 +205,16 @@ static struct gp_result fill_nop(struct gp_job *job, const struct virtio_gpgpu_r
 
 static bool packet_ok(const struct gp_packet_in *in, uint32_t stride)
 {
-	return in->data_off <= stride && in->data_len <= stride - in->data_off &&
-	       in->data_len >= ETH_HLEN && in->meta_len <= in->data_off && in->meta_len <= 252 &&
-	       in->meta_len % 4 == 0;
+	return in->data_off <= stride && in->data_len <= stride - in->data_off && in->data_len >= ETH_HLEN &&
+	       in->meta_len <= in->data_off && in->meta_len <= 252 && in->meta_len % 4 == 0;
 }
 
 _Static_assert(sizeof(struct gp_packet_in) == sizeof(struct virtio_gpgpu_packet_desc) &&
-	       sizeof(struct gp_packet_out) == sizeof(struct virtio_gpgpu_packet_result) &&
-	       offsetof(struct gp_packet_in, ingress_port) ==
-		       offsetof(struct virtio_gpgpu_packet_desc, ingress_port) &&
-	       offsetof(struct gp_packet_out, fault_insn) ==
-		       offsetof(struct virtio_gpgpu_packet_result, fault_insn),
+		       sizeof(struct gp_packet_out) == sizeof(struct virtio_gpgpu_packet_result) &&
+		       offsetof(struct gp_packet_in, ingress_port) ==
+			       offsetof(struct virtio_gpgpu_packet_desc, ingress_port) &&
+		       offsetof(struct gp_packet_out, fault_insn) ==
+			       offsetof(struct virtio_gpgpu_packet_result, fault_insn),
 	       "generated code reads descriptors and writes results in place");
 
 #undef OFF
@@ -235,8 +233,8 @@ static struct gp_result fill_packets(struct gp_job *job, const struct virtio_gpg
 		return GP_ERR(INVALID, FLAGS, r->hdr.flags);
 	if (!r->num_packets || r->num_packets > limits->max_batch)
 		return GP_ERR(INVALID, COUNT, r->num_packets);
-	if (job->req->length != sizeof(*r) + fences_bytes(&r->job) +
-				       r->num_packets * sizeof(struct virtio_gpgpu_packet_desc))
+	if (job->req->length !=
+	    sizeof(*r) + fences_bytes(&r->job) + r->num_packets * sizeof(struct virtio_gpgpu_packet_desc))
 		return TAIL_LENGTH;
 	if (!r->stride || r->stride > limits->max_stride)
 		return GP_ERR(INVALID, SIZE, r->stride);
@@ -286,24 +284,22 @@ static struct gp_result submit(struct gp_job *job, struct gp_result result, stru
 	return result;
 }
 
-struct gp_result gp_cmd_dispatch(struct gpgpu_session *s, struct gp_context *ctx,
-				 struct gp_request *req, struct list *done)
+struct gp_result gp_cmd_dispatch(struct gpgpu_session *s, struct gp_context *ctx, struct gp_request *req,
+				 struct list *done)
 {
 	struct gp_job *job;
-	struct gp_result result =
-		gp_job_new(s, ctx, req, sizeof(struct virtio_gpgpu_req_dispatch), &job);
+	struct gp_result result = gp_job_new(s, ctx, req, sizeof(struct virtio_gpgpu_req_dispatch), &job);
 
 	if (result.status)
 		return result;
 	return submit(job, fill_dispatch(job, (const void *)req->bytes), done);
 }
 
-struct gp_result gp_cmd_copy(struct gpgpu_session *s, struct gp_context *ctx,
-			     struct gp_request *req, struct list *done)
+struct gp_result gp_cmd_copy(struct gpgpu_session *s, struct gp_context *ctx, struct gp_request *req,
+			     struct list *done)
 {
 	struct gp_job *job;
-	struct gp_result result =
-		gp_job_new(s, ctx, req, sizeof(struct virtio_gpgpu_req_copy), &job);
+	struct gp_result result = gp_job_new(s, ctx, req, sizeof(struct virtio_gpgpu_req_copy), &job);
 
 	if (result.status)
 		return result;
@@ -314,20 +310,18 @@ struct gp_result gp_cmd_nop(struct gpgpu_session *s, struct gp_context *ctx, str
 			    struct list *done)
 {
 	struct gp_job *job;
-	struct gp_result result =
-		gp_job_new(s, ctx, req, sizeof(struct virtio_gpgpu_req_nop), &job);
+	struct gp_result result = gp_job_new(s, ctx, req, sizeof(struct virtio_gpgpu_req_nop), &job);
 
 	if (result.status)
 		return result;
 	return submit(job, fill_nop(job, (const void *)req->bytes), done);
 }
 
-struct gp_result gp_cmd_packets(struct gpgpu_session *s, struct gp_context *ctx,
-				struct gp_request *req, struct list *done)
+struct gp_result gp_cmd_packets(struct gpgpu_session *s, struct gp_context *ctx, struct gp_request *req,
+				struct list *done)
 {
 	struct gp_job *job;
-	struct gp_result result =
-		gp_job_new(s, ctx, req, sizeof(struct virtio_gpgpu_req_packets), &job);
+	struct gp_result result = gp_job_new(s, ctx, req, sizeof(struct virtio_gpgpu_req_packets), &job);
 
 	if (result.status)
 		return result;

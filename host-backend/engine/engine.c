@@ -13,10 +13,10 @@
 #include "job.h"
 #include "rt/clock.h"
 
-#define DEFAULT_SLICE_US	2000u
-#define MAX_SLICE_US		1000000u
-#define JOBS_CHECK_NS		100000000ull
-#define LINGER_TICKS		250	/* without work before the timer sleeps for good */
+#define DEFAULT_SLICE_US 2000u
+#define MAX_SLICE_US	 1000000u
+#define JOBS_CHECK_NS	 100000000ull
+#define LINGER_TICKS	 250 /* without work before the timer sleeps for good */
 
 static const struct gp_device_ops *const devices[] = { &gp_device_cpu };
 
@@ -31,13 +31,13 @@ void gp_timer_wake(struct gpgpu_engine *engine)
 /* Goes through the sessions, each under its own lock. Return: whether any has jobs. */
 static bool check_jobs(struct gpgpu_engine *engine, uint64_t now)
 {
-	g_autoptr(GPtrArray) sessions =
-		g_ptr_array_new_with_free_func((GDestroyNotify)gp_session_unref);
+	g_autoptr(GPtrArray) sessions = g_ptr_array_new_with_free_func((GDestroyNotify)gp_session_unref);
 	struct list *pos;
 	bool jobs = false;
 
 	pthread_mutex_lock(&engine->lock);
-	list_for_each(pos, &engine->sessions) {
+	list_for_each(pos, &engine->sessions)
+	{
 		struct gpgpu_session *s = container_of(pos, struct gpgpu_session, engine_link);
 
 		gp_session_ref(s);
@@ -133,8 +133,8 @@ struct gpgpu_engine *gpgpu_engine_new(const struct gpgpu_engine_options *options
 	engine->compiler = gp_compiler_new(options, error);
 	if (!engine->compiler)
 		goto fail;
-	engine->device = ops->create(engine, options->threads, &engine->servers, engine->title,
-				     engine->target, error);
+	engine->device =
+		ops->create(engine, options->threads, &engine->servers, engine->title, engine->target, error);
 	if (!engine->device)
 		goto fail;
 	engine->sched.servers = engine->servers;

@@ -20,13 +20,13 @@
 #include "object.h"
 #include "sched.h"
 
-#define GP_MAX_REQUEST	(1u << 20)
-#define GP_MAX_THREADS	256
-#define GP_MAX_GROUP	1024	/* work items of one group */
+#define GP_MAX_REQUEST (1u << 20)
+#define GP_MAX_THREADS 256
+#define GP_MAX_GROUP   1024 /* work items of one group */
 
 /* How long a job may wait for its fences, and run, before it is answered S_TIMEOUT. */
-#define GP_HOLD_NS	(10ull * 1000000000)
-#define GP_RUN_NS	(60ull * 1000000000)
+#define GP_HOLD_NS (10ull * 1000000000)
+#define GP_RUN_NS  (60ull * 1000000000)
 
 struct gp_compiler;
 struct gp_cache;
@@ -40,13 +40,13 @@ struct gpgpu_engine {
 	struct gp_compiler *compiler;
 
 	pthread_mutex_t lock;
-	pthread_cond_t slice_end;	/* a slice of a session that is waited for has ended */
+	pthread_cond_t slice_end; /* a slice of a session that is waited for has ended */
 	struct gp_sched sched;
 	struct list sessions;
 
 	pthread_t timer;
 	pthread_cond_t timer_cond;
-	bool timer_sleeps;		/* without a time limit */
+	bool timer_sleeps;  /* without a time limit */
 	bool quit;
 };
 
@@ -56,16 +56,16 @@ struct gp_request {
 	gpgpu_complete_fn *complete;
 	void *opaque;
 	enum gpgpu_queue_kind queue;
-	size_t capacity;		/* bytes the response may have */
+	size_t capacity;	 /* bytes the response may have */
 	uint64_t cookie;
 	uint32_t type, flags, ctx_id, generation;
 	struct gpgpu_range ranges[VIRTIO_GPGPU_MAX_ARGS];
 	size_t num_ranges;
-	uint8_t *response;		/* zeroed; `small` or on the heap */
-	size_t response_length;		/* header included; 0: header only */
+	uint8_t *response;  /* zeroed; `small` or on the heap */
+	size_t response_length;	/* header included; 0: header only */
 	uint8_t small[384];
 	size_t length;
-	uint8_t bytes[];		/* the copy of what the guest sent */
+	uint8_t bytes[];	 /* the copy of what the guest sent */
 };
 
 struct gpgpu_session {
@@ -75,31 +75,31 @@ struct gpgpu_session {
 	uint64_t shm_size;
 	gpgpu_event_fn *event;
 	void *event_opaque;
-	struct gpgpu_limits limits;	/* all filled in */
-	int refs;			/* atomic: the owner's, and programs being compiled */
+	struct gpgpu_limits limits; /* all filled in */
+	int refs;	  /* atomic: the owner's, and programs being compiled */
 
 	pthread_mutex_t lock;
-	pthread_cond_t changed;		/* busy, jobs or gate changed while somebody waits */
+	pthread_cond_t changed;	/* busy, jobs or gate changed while somebody waits */
 	uint64_t features;
 	uint32_t generation;
-	bool paused;			/* between quiesce and resume */
+	bool paused;   /* between quiesce and resume */
 	bool resetting;
 	bool closed;
-	uint32_t busy;			/* threads that execute a request or deliver answers */
-	struct list deferred;		/* requests that came while paused or resetting */
-	struct list answered;		/* requests answered while paused */
-	struct list jobs;		/* not ended */
+	uint32_t busy;   /* threads that execute a request or deliver answers */
+	struct list deferred;  /* requests that came while paused or resetting */
+	struct list answered;  /* requests answered while paused */
+	struct list jobs;  /* not ended */
 	uint32_t num_jobs;
-	struct list held;		/* jobs that are the first of their timeline and HELD */
-	struct list compiles;		/* struct gp_compile of this session, not answered */
-	struct gp_table tables[VIRTIO_GPGPU_OBJ_PROG + 1];	/* by enum virtio_gpgpu_object */
+	struct list held;  /* jobs that are the first of their timeline and HELD */
+	struct list compiles;  /* struct gp_compile of this session, not answered */
+	struct gp_table tables[VIRTIO_GPGPU_OBJ_PROG + 1]; /* by enum virtio_gpgpu_object */
 	GHashTable *contexts;
 	uint64_t memory, memory_max, memory_limit;
-	struct gpgpu_stats stats;	/* but the times and the memory */
+	struct gpgpu_stats stats; /* but the times and the memory */
 	struct gp_cache *cache;
-	int64_t compile_budget;		/* ns of compiling that it may still use */
-	uint64_t compile_refilled;	/* when that was last topped up; 0: never */
-	uint64_t pause_start, paused_ns;	/* time in pauses does not count for time limits */
+	int64_t compile_budget;	/* ns of compiling that it may still use */
+	uint64_t compile_refilled; /* when that was last topped up; 0: never */
+	uint64_t pause_start, paused_ns; /* time in pauses does not count for time limits */
 
 	/* compiler's lock */
 	uint64_t compile_vtime;
@@ -109,10 +109,10 @@ struct gpgpu_session {
 	/* engine's lock */
 	struct list engine_link;
 	struct gp_sched_tenant tenant;
-	uint32_t slices;		/* running now */
-	bool waited_for;		/* somebody waits for slices to become 0 */
-	bool corked;			/* atomic: do not wake threads yet */
-	bool unkicked;			/* a job came while corked */
+	uint32_t slices;	 /* running now */
+	bool waited_for;	 /* somebody waits for slices to become 0 */
+	bool corked;   /* atomic: do not wake threads yet */
+	bool unkicked;   /* a job came while corked */
 };
 
 static inline uint64_t gp_now(void)
@@ -152,8 +152,7 @@ void *gp_response(struct gp_request *req, size_t length);
 /* gp_response_drop() - the response is a header only after all. */
 void gp_response_drop(struct gp_request *req);
 /* gp_answer() - fill in the header and put the request on @done. */
-void gp_answer(struct gpgpu_session *s, struct gp_request *req, struct gp_result result,
-	       struct list *done);
+void gp_answer(struct gpgpu_session *s, struct gp_request *req, struct gp_result result, struct list *done);
 
 /* What handlers return when the answer comes later. */
 #define GP_PENDING ((struct gp_result){ UINT32_MAX, 0, 0 })
@@ -168,8 +167,8 @@ static inline bool gp_range_ok(uint64_t offset, uint64_t size, uint64_t limit)
 }
 
 /* Handlers; session's lock held. They may assume what the table in wire.c says of sizes. */
-typedef struct gp_result gp_handler(struct gpgpu_session *s, struct gp_context *ctx,
-				    struct gp_request *req, struct list *done);
+typedef struct gp_result gp_handler(struct gpgpu_session *s, struct gp_context *ctx, struct gp_request *req,
+				    struct list *done);
 gp_handler gp_cmd_get_caps, gp_cmd_get_stats;
 gp_handler gp_cmd_ctx_create, gp_cmd_ctx_destroy, gp_cmd_ctx_attach, gp_cmd_ctx_detach;
 gp_handler gp_cmd_buffer_create, gp_cmd_buffer_destroy;
@@ -181,8 +180,8 @@ gp_handler gp_cmd_job_cancel, gp_cmd_dispatch, gp_cmd_copy, gp_cmd_nop, gp_cmd_p
 struct gp_compiler *gp_compiler_new(const struct gpgpu_engine_options *options, GError **error);
 void gp_compiler_free(struct gp_compiler *compiler);
 /* gp_compiles_cancel() - answer @ctx's (NULL: all) programs in the making. Session's lock. */
-void gp_compiles_cancel(struct gpgpu_session *s, const struct gp_context *ctx,
-			struct gp_result result, struct list *done);
+void gp_compiles_cancel(struct gpgpu_session *s, const struct gp_context *ctx, struct gp_result result,
+			struct list *done);
 struct gp_cache *gp_cache_new(void);
 void gp_cache_free(struct gp_cache *cache);
 

@@ -14,14 +14,14 @@
 #include <string.h>
 #include "job.h"
 
-#define ETH_LEN		14
-#define TYPE_IPV4	0x0800
-#define TYPE_IPV6	0x86dd
-#define TYPE_VLAN	0x8100
-#define TYPE_QINQ	0x88a8
-#define PROTO_TCP	6
-#define PROTO_UDP	17
-#define PROTO_SCTP	132
+#define ETH_LEN	   14
+#define TYPE_IPV4  0x0800
+#define TYPE_IPV6  0x86dd
+#define TYPE_VLAN  0x8100
+#define TYPE_QINQ  0x88a8
+#define PROTO_TCP  6
+#define PROTO_UDP  17
+#define PROTO_SCTP 132
 
 static uint32_t mix(uint32_t hash, const uint8_t *bytes, uint32_t length)
 {
@@ -43,8 +43,7 @@ static uint32_t be16(const uint8_t *p)
 	return (uint32_t)p[0] << 8 | p[1];
 }
 
-static uint32_t mix_ports(uint32_t hash, uint8_t proto, const uint8_t *packet, uint32_t length,
-			  uint32_t at)
+static uint32_t mix_ports(uint32_t hash, uint8_t proto, const uint8_t *packet, uint32_t length, uint32_t at)
 {
 	if (proto != PROTO_TCP && proto != PROTO_UDP && proto != PROTO_SCTP)
 		return hash;

@@ -20,7 +20,7 @@
 #include "job.h"
 #include "rt/clock.h"
 
-#define MAX_HOPS 16	/* of a chain of fences that gp_jobs_check_time() follows */
+#define MAX_HOPS 16 /* of a chain of fences that gp_jobs_check_time() follows */
 
 static void end_job(struct gp_job *job, struct list *done);
 
@@ -54,8 +54,7 @@ static struct gp_result check_fences(struct gpgpu_session *s, const struct gp_jo
 		if (!gp_context_find(s, fence->ctx_id))
 			return GP_ERR(NOT_FOUND, FENCE, i);
 		/* It would wait for itself. */
-		if (fence->ctx_id == job->ctx->id && fence->timeline == r->timeline &&
-		    fence->seq >= r->seq)
+		if (fence->ctx_id == job->ctx->id && fence->timeline == r->timeline && fence->seq >= r->seq)
 			return GP_ERR(INVALID, FENCE, i);
 	}
 	return GP_OK;
@@ -64,8 +63,7 @@ static struct gp_result check_fences(struct gpgpu_session *s, const struct gp_jo
 struct gp_result gp_job_new(struct gpgpu_session *s, struct gp_context *ctx, struct gp_request *req,
 			    size_t fixed, struct gp_job **out)
 {
-	const struct virtio_gpgpu_job *r =
-		(const void *)(req->bytes + sizeof(struct virtio_gpgpu_req_hdr));
+	const struct virtio_gpgpu_job *r = (const void *)(req->bytes + sizeof(struct virtio_gpgpu_req_hdr));
 	struct gp_timeline *timeline;
 	struct gp_result result;
 	struct gp_job *job;
@@ -199,7 +197,8 @@ void gp_jobs_advance(struct gpgpu_session *s, struct list *done)
 
 	do {
 		again = false;
-		list_for_each_safe(pos, next, &s->held) {
+		list_for_each_safe(pos, next, &s->held)
+		{
 			struct gp_job *job = container_of(pos, struct gp_job, held_link);
 
 			if (!job->result.status && !fences_reached(job))
@@ -266,8 +265,7 @@ static void end_job(struct gp_job *job, struct list *done)
 		answer_packets(job);
 	/* A packet's fault is in its result; a grid's can only be told here. */
 	else if (!result.status && job->faults.count)
-		result = (struct gp_result){ VIRTIO_GPGPU_S_FAULT, job->faults.reason,
-					     job->faults.first };
+		result = (struct gp_result){ VIRTIO_GPGPU_S_FAULT, job->faults.reason, job->faults.first };
 	resp->device_ns = job->device_ns;
 	resp->queued_ns = (job->first_slice ? job->first_slice : gp_now()) - job->arrived;
 	resp->fault_count = job->faults.count;
@@ -316,13 +314,14 @@ void gp_job_end_early(struct gp_job *job, struct gp_result result, struct list *
 		end_job(job, done);
 }
 
-void gp_jobs_end_early(struct gpgpu_session *s, const struct gp_context *ctx,
-		       struct gp_result result, struct list *done)
+void gp_jobs_end_early(struct gpgpu_session *s, const struct gp_context *ctx, struct gp_result result,
+		       struct list *done)
 {
 	struct list *pos, *next;
 
 	/* Only the job itself leaves the list meanwhile: the others are ended below. */
-	list_for_each_safe(pos, next, &s->jobs) {
+	list_for_each_safe(pos, next, &s->jobs)
+	{
 		struct gp_job *job = container_of(pos, struct gp_job, link);
 
 		if (!ctx || job->ctx == ctx)
@@ -361,7 +360,8 @@ bool gp_jobs_check_time(struct gpgpu_session *s, uint64_t now, struct list *done
 
 	if (s->paused || s->resetting)
 		return s->num_jobs;
-	list_for_each_safe(pos, next, &s->jobs) {
+	list_for_each_safe(pos, next, &s->jobs)
+	{
 		struct gp_job *job = container_of(pos, struct gp_job, link);
 
 		if (job->state == GP_JOB_READY) {
@@ -381,22 +381,22 @@ bool gp_jobs_check_time(struct gpgpu_session *s, uint64_t now, struct list *done
 	return s->num_jobs;
 }
 
-struct gp_result gp_cmd_job_cancel(struct gpgpu_session *s, struct gp_context *ctx,
-				   struct gp_request *req, struct list *done)
+struct gp_result gp_cmd_job_cancel(struct gpgpu_session *s, struct gp_context *ctx, struct gp_request *req,
+				   struct list *done)
 {
 	const struct virtio_gpgpu_req_job_cancel *r = (const void *)req->bytes;
 	struct gp_timeline *timeline;
 	struct list *pos, *next;
 
 	if (r->reserved)
-		return GP_ERR(INVALID, RESERVED,
-			      offsetof(struct virtio_gpgpu_req_job_cancel, reserved));
+		return GP_ERR(INVALID, RESERVED, offsetof(struct virtio_gpgpu_req_job_cancel, reserved));
 	if (r->timeline >= VIRTIO_GPGPU_MAX_TIMELINES)
 		return GP_ERR(INVALID, ID, r->timeline);
 	timeline = &ctx->timelines[r->timeline];
 	if (!r->seq || r->seq > timeline->submitted)
 		return GP_ERR(NOT_FOUND, SEQUENCE, timeline->submitted);
-	list_for_each_safe(pos, next, &timeline->jobs) {
+	list_for_each_safe(pos, next, &timeline->jobs)
+	{
 		struct gp_job *job = container_of(pos, struct gp_job, timeline_link);
 
 		if (job->seq > r->seq)

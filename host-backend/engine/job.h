@@ -19,7 +19,7 @@ struct gp_span {
 
 /* A share of a batch whose packets run one after the other (order=flow, order=all). */
 struct gp_part {
-	uint32_t next, end;	/* in gp_job.order, or packet numbers without one */
+	uint32_t next, end; /* in gp_job.order, or packet numbers without one */
 	bool busy;
 };
 
@@ -27,66 +27,66 @@ struct gp_job {
 	struct gpgpu_session *session;
 	struct gp_context *ctx;
 	struct gp_request *req;
-	struct list link;		/* in session->jobs */
-	struct list timeline_link;	/* in timeline->jobs */
-	struct list held_link;		/* in session->held: the first of its timeline, HELD */
+	struct list link;  /* in session->jobs */
+	struct list timeline_link; /* in timeline->jobs */
+	struct list held_link;  /* in session->held: the first of its timeline, HELD */
 	struct gp_timeline *timeline;
 	uint64_t seq;
-	struct virtio_gpgpu_fence fences[VIRTIO_GPGPU_MAX_FENCES];	/* host endian */
-	uint32_t num_fences;		/* not reached yet */
+	struct virtio_gpgpu_fence fences[VIRTIO_GPGPU_MAX_FENCES]; /* host endian */
+	uint32_t num_fences;  /* not reached yet */
 	enum gp_job_state state;
-	uint64_t arrived;		/* ns */
-	uint64_t head_since;		/* session clock: when it became the first of its timeline */
-	uint64_t ready_since;		/* session clock */
-	struct gp_result result;	/* why it was ended early, S_OK otherwise */
+	uint64_t arrived;  /* ns */
+	uint64_t head_since;  /* session clock: when it became the first of its timeline */
+	uint64_t ready_since;  /* session clock */
+	struct gp_result result; /* why it was ended early, S_OK otherwise */
 
 	/* what runs */
-	uint32_t type;			/* enum virtio_gpgpu_cmd */
-	uint64_t items;			/* 0: nothing runs */
-	struct gp_program *prog;	/* reference, or NULL */
-	struct gp_buffer *buffers[VIRTIO_GPGPU_MAX_ARGS];	/* references */
+	uint32_t type;   /* enum virtio_gpgpu_cmd */
+	uint64_t items;	/* 0: nothing runs */
+	struct gp_program *prog; /* reference, or NULL */
+	struct gp_buffer *buffers[VIRTIO_GPGPU_MAX_ARGS]; /* references */
 	uint32_t num_buffers;
 	struct gp_env env;
 	struct gp_clock clock;
 	struct gp_region args[VIRTIO_GPGPU_MAX_ARGS];
 	uint64_t arg_values[VIRTIO_GPGPU_MAX_ARGS];
 	struct gp_grid grid;
-	uint8_t *dst;			/* COPY, FILL */
+	uint8_t *dst;   /* COPY, FILL */
 	const uint8_t *src;
 	uint64_t size;
 	uint32_t pattern;
-	const struct gp_packet_in *in;	/* in the request's copy */
-	struct gp_packet_out *out;	/* in the response */
-	uint32_t *order;		/* order=flow: packet numbers, part by part */
-	struct gp_part *parts;		/* NULL: any item may run at any time */
+	const struct gp_packet_in *in; /* in the request's copy */
+	struct gp_packet_out *out; /* in the response */
+	uint32_t *order;	 /* order=flow: packet numbers, part by part */
+	struct gp_part *parts;  /* NULL: any item may run at any time */
 	uint32_t num_parts;
 
 	/* progress */
 	struct gp_sched_entry entry;
-	bool cancelled;			/* hand out no more */
-	uint64_t next;			/* without parts: first item not handed out */
-	struct gp_span *left;		/* handed out and not run, because a slice was ended early */
+	bool cancelled;	/* hand out no more */
+	uint64_t next;   /* without parts: first item not handed out */
+	struct gp_span *left;  /* handed out and not run, because a slice was ended early */
 	uint32_t num_left;
-	uint64_t remaining;		/* items not handed out */
-	uint32_t in_flight;		/* chunks that run */
-	double item_ns;			/* 0: unknown */
-	uint64_t last_count;		/* items of the last chunk */
+	uint64_t remaining;  /* items not handed out */
+	uint32_t in_flight;  /* chunks that run */
+	double item_ns;	/* 0: unknown */
+	uint64_t last_count;  /* items of the last chunk */
 	uint64_t device_ns;
-	uint64_t first_slice;		/* ns, 0: none yet */
+	uint64_t first_slice;  /* ns, 0: none yet */
 	uint32_t slices;
 	struct gp_faults faults;
-	bool finishing;			/* whoever set it ends the job */
+	bool finishing;	/* whoever set it ends the job */
 };
 
 /* What one slice runs. */
 struct gp_chunk {
-	uint64_t first, count;		/* with parts: positions in the part */
+	uint64_t first, count;  /* with parts: positions in the part */
 	uint32_t part;
-	uint64_t ran;			/* out */
-	struct gp_faults faults;	/* out */
+	uint64_t ran;   /* out */
+	struct gp_faults faults; /* out */
 };
 
-#define GP_COPY_ITEM	(64u << 10)	/* bytes that COPY and FILL count as one item */
+#define GP_COPY_ITEM (64u << 10) /* bytes that COPY and FILL count as one item */
 
 /* job.c: life of a job; session's lock held */
 
@@ -107,8 +107,8 @@ void gp_job_use(struct gp_job *job, struct gp_object *object);
 /* gp_job_end_early() - cancel or time out; it is answered once its slices have ended. */
 void gp_job_end_early(struct gp_job *job, struct gp_result result, struct list *done);
 /* gp_jobs_end_early() - every job of @ctx (NULL: of all contexts). */
-void gp_jobs_end_early(struct gpgpu_session *s, const struct gp_context *ctx,
-		       struct gp_result result, struct list *done);
+void gp_jobs_end_early(struct gpgpu_session *s, const struct gp_context *ctx, struct gp_result result,
+		       struct list *done);
 /* gp_jobs_advance() - let jobs run whose fences have been reached. */
 void gp_jobs_advance(struct gpgpu_session *s, struct list *done);
 /* gp_jobs_check_time() - end jobs that are over their time limit. Return: whether there are jobs. */

@@ -15,7 +15,7 @@ struct list {
 	struct list *next, *prev;
 };
 
-#define container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
+#define container_of(ptr, type, member) ((type *)((char *)(ptr) - offsetof(type, member)))
 
 static inline void list_init(struct list *list)
 {
@@ -61,7 +61,7 @@ static inline struct list *list_pop(struct list *head)
 #define list_for_each(pos, head) for (pos = (head)->next; pos != (head); pos = pos->next)
 
 /* @pos may be taken out of the list by the body. */
-#define list_for_each_safe(pos, n, head)                                                          \
+#define list_for_each_safe(pos, n, head) \
 	for (pos = (head)->next, n = pos->next; pos != (head); pos = n, n = pos->next)
 
 #endif

@@ -72,8 +72,8 @@ static struct gp_map *make_map(const struct gp_map_desc *desc)
 	return map;
 }
 
-struct gp_result gp_cmd_map_create(struct gpgpu_session *s, struct gp_context *ctx,
-				   struct gp_request *req, struct list *done)
+struct gp_result gp_cmd_map_create(struct gpgpu_session *s, struct gp_context *ctx, struct gp_request *req,
+				   struct list *done)
 {
 	const struct virtio_gpgpu_req_map_create *r = (const void *)req->bytes;
 	struct gp_map_desc desc = {
@@ -115,8 +115,8 @@ struct gp_result gp_cmd_map_create(struct gpgpu_session *s, struct gp_context *c
 	return GP_OK;
 }
 
-struct gp_result gp_cmd_map_destroy(struct gpgpu_session *s, struct gp_context *ctx,
-				    struct gp_request *req, struct list *done)
+struct gp_result gp_cmd_map_destroy(struct gpgpu_session *s, struct gp_context *ctx, struct gp_request *req,
+				    struct list *done)
 {
 	struct gp_object *object;
 	struct gp_result result = gp_object_find_req(s, VIRTIO_GPGPU_OBJ_MAP, req, true, &object);
@@ -128,8 +128,8 @@ struct gp_result gp_cmd_map_destroy(struct gpgpu_session *s, struct gp_context *
 	return GP_OK;
 }
 
-struct gp_result gp_cmd_map_freeze(struct gpgpu_session *s, struct gp_context *ctx,
-				   struct gp_request *req, struct list *done)
+struct gp_result gp_cmd_map_freeze(struct gpgpu_session *s, struct gp_context *ctx, struct gp_request *req,
+				   struct list *done)
 {
 	struct gp_object *object;
 	struct gp_result result = gp_object_find_req(s, VIRTIO_GPGPU_OBJ_MAP, req, false, &object);
@@ -197,8 +197,7 @@ static struct gp_result check_op(const struct gp_map_object *map, const struct g
 }
 
 /* LOOKUP and NEXT_KEY: @size bytes follow the response. */
-static struct gp_result answer_op(struct gp_map_object *map, struct gp_request *req,
-				  const uint8_t *key)
+static struct gp_result answer_op(struct gp_map_object *map, struct gp_request *req, const uint8_t *key)
 {
 	bool lookup = req->type == VIRTIO_GPGPU_CMD_MAP_LOOKUP;
 	uint32_t size = lookup ? gp_map_value_bytes(map->map) : map->desc.key_size;
@@ -222,8 +221,8 @@ static struct gp_result answer_op(struct gp_map_object *map, struct gp_request *
 	return map_result(err, map);
 }
 
-struct gp_result gp_cmd_map_op(struct gpgpu_session *s, struct gp_context *ctx,
-			       struct gp_request *req, struct list *done)
+struct gp_result gp_cmd_map_op(struct gpgpu_session *s, struct gp_context *ctx, struct gp_request *req,
+			       struct list *done)
 {
 	const struct virtio_gpgpu_req_map_op *r = (const void *)req->bytes;
 	const uint8_t *key = NULL, *value = NULL;

@@ -121,9 +121,8 @@ struct gp_result gp_object_find(struct gpgpu_session *s, uint32_t type, uint32_t
 	return GP_OK;
 }
 
-struct gp_result gp_object_find_req(struct gpgpu_session *s, uint32_t type,
-				    const struct gp_request *req, bool destroy,
-				    struct gp_object **out)
+struct gp_result gp_object_find_req(struct gpgpu_session *s, uint32_t type, const struct gp_request *req,
+				    bool destroy, struct gp_object **out)
 {
 	const struct virtio_gpgpu_req_id *r = (const void *)req->bytes;
 	struct gp_object *object = g_hash_table_lookup(s->tables[type].by_id, key_of(r->id));
@@ -259,8 +258,8 @@ void gp_context_ended(struct gpgpu_session *s, struct gp_context *ctx, struct li
 	gp_answer(s, req, GP_OK, done);
 }
 
-struct gp_result gp_cmd_ctx_create(struct gpgpu_session *s, struct gp_context *ctx,
-				   struct gp_request *req, struct list *done)
+struct gp_result gp_cmd_ctx_create(struct gpgpu_session *s, struct gp_context *ctx, struct gp_request *req,
+				   struct list *done)
 {
 	if (!req->ctx_id || req->ctx_id >= VIRTIO_GPGPU_MAX_ID)
 		return GP_ERR(INVALID, ID, req->ctx_id);
@@ -272,8 +271,8 @@ struct gp_result gp_cmd_ctx_create(struct gpgpu_session *s, struct gp_context *c
 	return GP_OK;
 }
 
-struct gp_result gp_cmd_ctx_destroy(struct gpgpu_session *s, struct gp_context *ctx,
-				    struct gp_request *req, struct list *done)
+struct gp_result gp_cmd_ctx_destroy(struct gpgpu_session *s, struct gp_context *ctx, struct gp_request *req,
+				    struct list *done)
 {
 	struct gp_result cancelled = GP_ERR(CANCELLED, CTX, ctx->id);
 
@@ -289,8 +288,7 @@ struct gp_result gp_cmd_ctx_destroy(struct gpgpu_session *s, struct gp_context *
 	return GP_PENDING;
 }
 
-static struct gp_result check_attach(struct gpgpu_session *s, struct gp_request *req,
-				     struct gp_object **out)
+static struct gp_result check_attach(struct gpgpu_session *s, struct gp_request *req, struct gp_object **out)
 {
 	const struct virtio_gpgpu_req_ctx_attach *r = (const void *)req->bytes;
 
@@ -302,8 +300,8 @@ static struct gp_result check_attach(struct gpgpu_session *s, struct gp_request 
 	return GP_OK;
 }
 
-struct gp_result gp_cmd_ctx_attach(struct gpgpu_session *s, struct gp_context *ctx,
-				   struct gp_request *req, struct list *done)
+struct gp_result gp_cmd_ctx_attach(struct gpgpu_session *s, struct gp_context *ctx, struct gp_request *req,
+				   struct list *done)
 {
 	struct gp_object *object;
 	struct gp_result result = check_attach(s, req, &object);
@@ -311,14 +309,13 @@ struct gp_result gp_cmd_ctx_attach(struct gpgpu_session *s, struct gp_context *c
 	if (result.status)
 		return result;
 	if (attached(object, ctx->id))
-		return (struct gp_result){ VIRTIO_GPGPU_S_EXISTS, object_reason[object->type],
-					   object->id };
+		return (struct gp_result){ VIRTIO_GPGPU_S_EXISTS, object_reason[object->type], object->id };
 	attach(object, ctx->id);
 	return GP_OK;
 }
 
-struct gp_result gp_cmd_ctx_detach(struct gpgpu_session *s, struct gp_context *ctx,
-				   struct gp_request *req, struct list *done)
+struct gp_result gp_cmd_ctx_detach(struct gpgpu_session *s, struct gp_context *ctx, struct gp_request *req,
+				   struct list *done)
 {
 	struct gp_object *object;
 	struct gp_result result = check_attach(s, req, &object);

@@ -24,56 +24,56 @@ struct gpgpu_session;
 struct gp_request;
 
 struct gp_timeline {
-	struct list jobs;	/* accepted and not ended, in order; the first may run */
-	uint64_t submitted;	/* seq of the last job accepted */
-	uint64_t reached;	/* seq of the last job that ended */
+	struct list jobs; /* accepted and not ended, in order; the first may run */
+	uint64_t submitted; /* seq of the last job accepted */
+	uint64_t reached; /* seq of the last job that ended */
 };
 
 struct gp_context {
 	uint32_t id;
-	uint32_t jobs;		/* not ended */
-	struct gp_request *destroy;	/* CTX_DESTROY that waits for the jobs to end, or NULL */
-	struct gp_sched_queue queue;	/* under the engine's lock */
+	uint32_t jobs;  /* not ended */
+	struct gp_request *destroy; /* CTX_DESTROY that waits for the jobs to end, or NULL */
+	struct gp_sched_queue queue; /* under the engine's lock */
 	struct gp_timeline timelines[VIRTIO_GPGPU_MAX_TIMELINES];
 };
 
 struct gp_object {
 	uint32_t id;
-	uint32_t type;		/* enum virtio_gpgpu_object */
-	uint32_t refs;		/* the table's counts for one */
+	uint32_t type;  /* enum virtio_gpgpu_object */
+	uint32_t refs;  /* the table's counts for one */
 	uint32_t num_ctx;
-	uint32_t *ctx;		/* ids of the contexts it is attached to */
-	uint64_t memory;	/* bytes charged to the session */
+	uint32_t *ctx;  /* ids of the contexts it is attached to */
+	uint64_t memory; /* bytes charged to the session */
 	struct gpgpu_session *session;
 };
 
 struct gp_buffer {
 	struct gp_object object;
-	uint32_t mem;		/* enum virtio_gpgpu_mem */
+	uint32_t mem;  /* enum virtio_gpgpu_mem */
 	uint8_t *base;
 	uint64_t size;
-	uint64_t offset;	/* SHM: in the shared memory */
+	uint64_t offset; /* SHM: in the shared memory */
 };
 
 struct gp_map_object {
 	struct gp_object object;
 	struct gp_map *map;
 	struct gp_map_desc desc;
-	bool frozen;		/* by MAP_FREEZE: the guest may not write it any more */
+	bool frozen;  /* by MAP_FREEZE: the guest may not write it any more */
 };
 
 struct gp_program {
 	struct gp_object object;
-	uint32_t kind;		/* enum virtio_gpgpu_prog_kind */
+	uint32_t kind;  /* enum virtio_gpgpu_prog_kind */
 	uint32_t num_args;
 	uint32_t num_insns;
 	uint32_t num_maps;
 	uint8_t arg_kind[VIRTIO_GPGPU_MAX_ARGS];
-	struct gp_map_object **map_objects;	/* num_maps, each with a reference */
-	struct gp_map **maps;	/* the same, as generated code sees them */
-	struct gp_image *image;	/* NULL while it is being compiled */
+	struct gp_map_object **map_objects; /* num_maps, each with a reference */
+	struct gp_map **maps; /* the same, as generated code sees them */
+	struct gp_image *image; /* NULL while it is being compiled */
 	uint64_t compile_ns;
-	double item_ns;		/* what one item took lately, 0: unknown; engine's lock */
+	double item_ns;	/* what one item took lately, 0: unknown; engine's lock */
 };
 
 /* A table per kind of object. */
@@ -88,7 +88,7 @@ struct gp_result {
 	uint64_t detail;
 };
 
-#define GP_OK ((struct gp_result){ VIRTIO_GPGPU_S_OK, VIRTIO_GPGPU_R_NONE, 0 })
+#define GP_OK		((struct gp_result){ VIRTIO_GPGPU_S_OK, VIRTIO_GPGPU_R_NONE, 0 })
 #define GP_ERR(s, r, d) ((struct gp_result){ VIRTIO_GPGPU_S_##s, VIRTIO_GPGPU_R_##r, (d) })
 
 void gp_tables_init(struct gpgpu_session *s);
@@ -103,9 +103,8 @@ void gp_object_add(struct gpgpu_session *s, struct gp_object *object, uint32_t t
 struct gp_result gp_object_find(struct gpgpu_session *s, uint32_t type, uint32_t id, uint32_t ctx,
 				struct gp_object **out);
 /* gp_object_find_req() - the same for a struct virtio_gpgpu_req_id. @destroy: context 0 may. */
-struct gp_result gp_object_find_req(struct gpgpu_session *s, uint32_t type,
-				    const struct gp_request *req, bool destroy,
-				    struct gp_object **out);
+struct gp_result gp_object_find_req(struct gpgpu_session *s, uint32_t type, const struct gp_request *req,
+				    bool destroy, struct gp_object **out);
 /* gp_object_remove() - out of the table; freed once nobody uses it. */
 void gp_object_remove(struct gp_object *object);
 struct gp_object *gp_object_ref(struct gp_object *object);

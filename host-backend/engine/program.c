@@ -34,16 +34,14 @@ static struct gp_result check_args(const struct virtio_gpgpu_req_prog_create *r)
 	if (r->num_args > max)
 		return GP_ERR(INVALID, COUNT, r->num_args);
 	for (uint32_t i = 0; i < r->num_args; i++)
-		if (r->arg_kind[i] < VIRTIO_GPGPU_ARG_VALUE ||
-		    r->arg_kind[i] > VIRTIO_GPGPU_ARG_BUFFER_RO)
+		if (r->arg_kind[i] < VIRTIO_GPGPU_ARG_VALUE || r->arg_kind[i] > VIRTIO_GPGPU_ARG_BUFFER_RO)
 			return GP_ERR(INVALID, ARGUMENT, i);
 	if (!gp_bytes_zero(r->arg_kind + r->num_args, VIRTIO_GPGPU_MAX_ARGS - r->num_args))
 		return GP_ERR(INVALID, RESERVED, OFF(arg_kind));
 	return GP_OK;
 }
 
-static struct gp_result check_create(struct gpgpu_session *s,
-				     const struct virtio_gpgpu_req_prog_create *r)
+static struct gp_result check_create(struct gpgpu_session *s, const struct virtio_gpgpu_req_prog_create *r)
 {
 	struct gp_result result;
 
@@ -103,7 +101,7 @@ static struct gp_result resolve_maps(struct gpgpu_session *s, uint32_t ctx, stru
 
 		if (insn->code != (BPF_LD | BPF_IMM | BPF_DW))
 			continue;
-		i++;	/* the other half */
+		i++; /* the other half */
 		if (insn->src_reg != BPF_PSEUDO_MAP_FD && insn->src_reg != BPF_PSEUDO_MAP_VALUE)
 			continue;
 		if (gp_object_find(s, VIRTIO_GPGPU_OBJ_MAP, (uint32_t)insn->imm, ctx, &object).status)
@@ -112,8 +110,7 @@ static struct gp_result resolve_maps(struct gpgpu_session *s, uint32_t ctx, stru
 					   (uint32_t)insn->imm);
 		index = map_index(prog, compile, (struct gp_map_object *)object);
 		if (index < 0)
-			return map_refused(verdict, i - 1,
-					   "instruction %u: more than %u maps in one program",
+			return map_refused(verdict, i - 1, "instruction %u: more than %u maps in one program",
 					   GP_MAX_PROG_MAPS);
 		insn->imm = index;
 	}
@@ -147,8 +144,8 @@ static void fill_response(struct gp_request *req, const struct gp_program *prog,
 		g_strlcpy((char *)resp->message, verdict->message, sizeof(resp->message));
 }
 
-void gp_program_done(struct gp_compile *compile, struct gp_image *image,
-		     const struct gp_verdict *verdict, struct list *done)
+void gp_program_done(struct gp_compile *compile, struct gp_image *image, const struct gp_verdict *verdict,
+		     struct list *done)
 {
 	struct gpgpu_session *s = compile->session;
 	struct gp_program *prog = compile->program;
@@ -182,8 +179,8 @@ void gp_program_done(struct gp_compile *compile, struct gp_image *image,
 	gp_answer(s, req, result, done);
 }
 
-struct gp_result gp_cmd_prog_create(struct gpgpu_session *s, struct gp_context *ctx,
-				    struct gp_request *req, struct list *done)
+struct gp_result gp_cmd_prog_create(struct gpgpu_session *s, struct gp_context *ctx, struct gp_request *req,
+				    struct list *done)
 {
 	const struct virtio_gpgpu_req_prog_create *r = (const void *)req->bytes;
 	struct gp_verdict verdict = { 0 };
@@ -240,8 +237,8 @@ struct gp_result gp_cmd_prog_create(struct gpgpu_session *s, struct gp_context *
 	return GP_PENDING;
 }
 
-struct gp_result gp_cmd_prog_destroy(struct gpgpu_session *s, struct gp_context *ctx,
-				     struct gp_request *req, struct list *done)
+struct gp_result gp_cmd_prog_destroy(struct gpgpu_session *s, struct gp_context *ctx, struct gp_request *req,
+				     struct list *done)
 {
 	struct gp_object *object;
 	struct gp_result result = gp_object_find_req(s, VIRTIO_GPGPU_OBJ_PROG, req, true, &object);
@@ -255,8 +252,8 @@ struct gp_result gp_cmd_prog_destroy(struct gpgpu_session *s, struct gp_context 
 	return GP_OK;
 }
 
-struct gp_result gp_cmd_prog_info(struct gpgpu_session *s, struct gp_context *ctx,
-				  struct gp_request *req, struct list *done)
+struct gp_result gp_cmd_prog_info(struct gpgpu_session *s, struct gp_context *ctx, struct gp_request *req,
+				  struct list *done)
 {
 	struct gp_object *object;
 	struct gp_result result = gp_object_find_req(s, VIRTIO_GPGPU_OBJ_PROG, req, false, &object);

@@ -15,9 +15,9 @@
 #include "engine.h"
 #include "job.h"
 
-#define MIN_CHUNK_NS	20000	/* less is not worth handing to another thread */
-#define MAX_GROWTH	16
-#define COPY_ITEM_NS	5000	/* until it has been measured */
+#define MIN_CHUNK_NS 20000 /* less is not worth handing to another thread */
+#define MAX_GROWTH   16
+#define COPY_ITEM_NS 5000 /* until it has been measured */
 
 static struct gpgpu_engine *engine_of(const struct gp_job *job)
 {
@@ -149,9 +149,8 @@ static void run_copy(const struct gp_job *job, struct gp_chunk *chunk, const vol
 	}
 }
 
-static uint64_t run_packets(const struct gp_job *job, const struct gp_env *env,
-			    struct gp_thread *thread, uint64_t first, uint64_t count,
-			    struct gp_faults *faults)
+static uint64_t run_packets(const struct gp_job *job, const struct gp_env *env, struct gp_thread *thread,
+			    uint64_t first, uint64_t count, struct gp_faults *faults)
 {
 	const struct gp_image *image = job->prog->image;
 	gp_xdp_entry *entry = (gp_xdp_entry *)((uintptr_t)image->code + image->entry);
@@ -191,16 +190,15 @@ void gp_job_run(struct gp_job *job, struct gp_chunk *chunk, struct gp_thread *th
 		const struct gp_image *image = job->prog->image;
 		gp_grid_entry *entry = (gp_grid_entry *)((uintptr_t)image->code + image->entry);
 
-		chunk->ran = entry(&env, thread, &job->grid, chunk->first, chunk->count,
-				   &chunk->faults);
+		chunk->ran = entry(&env, thread, &job->grid, chunk->first, chunk->count, &chunk->faults);
 		break;
 	}
 	case VIRTIO_GPGPU_CMD_PACKETS:
 		if (job->order)
 			run_flow(job, &env, thread, chunk);
 		else
-			chunk->ran = run_packets(job, &env, thread, chunk->first, chunk->count,
-						 &chunk->faults);
+			chunk->ran =
+				run_packets(job, &env, thread, chunk->first, chunk->count, &chunk->faults);
 		break;
 	default:
 		run_copy(job, chunk, stop);

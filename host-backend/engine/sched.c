@@ -26,14 +26,14 @@
 #include "sched.h"
 
 /* Virtual time per nanosecond at weight 1; a weight of 10,000 still counts single nanoseconds. */
-#define WEIGHT_SCALE	10000ull
+#define WEIGHT_SCALE  10000ull
 
-#define BURST_PERIODS	2	/* budget that may be saved up, beside the current period's */
+#define BURST_PERIODS 2 /* budget that may be saved up, beside the current period's */
 
 enum tenant_state {
-	IDLE,		/* nothing to run, or a slice of it runs */
-	WAITING,	/* runnable while others run */
-	THROTTLED,	/* runnable but for the cap */
+	IDLE,  /* nothing to run, or a slice of it runs */
+	WAITING, /* runnable while others run */
+	THROTTLED, /* runnable but for the cap */
 };
 
 static bool before(uint64_t a, uint64_t b)
@@ -158,8 +158,7 @@ void gp_sched_tenant_quota(struct gp_sched *sched, struct gp_sched_tenant *tenan
 	}
 }
 
-void gp_sched_tenant_pause(struct gp_sched *sched, struct gp_sched_tenant *tenant, bool paused,
-			   uint64_t now)
+void gp_sched_tenant_pause(struct gp_sched *sched, struct gp_sched_tenant *tenant, bool paused, uint64_t now)
 {
 	if (tenant->paused == paused)
 		return;
@@ -190,8 +189,8 @@ void gp_sched_entry_init(struct gp_sched_entry *entry)
 	entry->estimate = 0;
 }
 
-void gp_sched_enqueue(struct gp_sched *sched, struct gp_sched_queue *queue,
-		      struct gp_sched_entry *entry, bool front, uint64_t now)
+void gp_sched_enqueue(struct gp_sched *sched, struct gp_sched_queue *queue, struct gp_sched_entry *entry,
+		      bool front, uint64_t now)
 {
 	struct gp_sched_tenant *tenant = queue->tenant;
 
@@ -232,7 +231,8 @@ static struct gp_sched_queue *pick_queue(struct gp_sched_tenant *tenant)
 	struct gp_sched_queue *best = NULL;
 	struct list *pos;
 
-	list_for_each(pos, &tenant->queues) {
+	list_for_each(pos, &tenant->queues)
+	{
 		struct gp_sched_queue *queue = container_of(pos, struct gp_sched_queue, link);
 
 		if (!best || before(queue->start, best->start))
@@ -241,8 +241,8 @@ static struct gp_sched_queue *pick_queue(struct gp_sched_tenant *tenant)
 	return best;
 }
 
-struct gp_sched_entry *gp_sched_pick(struct gp_sched *sched, uint64_t now,
-				     struct gp_sched_grant *grant, uint64_t *wake)
+struct gp_sched_entry *gp_sched_pick(struct gp_sched *sched, uint64_t now, struct gp_sched_grant *grant,
+				     uint64_t *wake)
 {
 	struct gp_sched_tenant *best = NULL;
 	struct gp_sched_entry *entry;
@@ -252,7 +252,8 @@ struct gp_sched_entry *gp_sched_pick(struct gp_sched *sched, uint64_t now,
 	*wake = UINT64_MAX;
 	if (!sched->entries)
 		return NULL;
-	list_for_each(pos, &sched->tenants) {
+	list_for_each(pos, &sched->tenants)
+	{
 		struct gp_sched_tenant *tenant = container_of(pos, struct gp_sched_tenant, link);
 
 		if (!backlogged(tenant))
@@ -289,8 +290,7 @@ struct gp_sched_entry *gp_sched_pick(struct gp_sched *sched, uint64_t now,
 	return entry;
 }
 
-void gp_sched_settle(struct gp_sched *sched, const struct gp_sched_grant *grant, uint64_t ns,
-		     uint64_t now)
+void gp_sched_settle(struct gp_sched *sched, const struct gp_sched_grant *grant, uint64_t ns, uint64_t now)
 {
 	struct gp_sched_queue *queue = grant->queue;
 	struct gp_sched_tenant *tenant = queue->tenant;

@@ -13,50 +13,50 @@
 #include <stdint.h>
 #include "list.h"
 
-#define GP_SCHED_PERIOD_NS	20000000ull	/* of the hard cap */
-#define GP_SCHED_NO_CAP		10000u
+#define GP_SCHED_PERIOD_NS 20000000ull /* of the hard cap */
+#define GP_SCHED_NO_CAP	   10000u
 
 struct gp_sched {
-	uint64_t vtime;		/* start tag of the tenant that was picked last */
-	uint32_t servers;	/* slices that can run at the same time */
-	uint32_t entries;	/* in all queues, of any state */
+	uint64_t vtime;	/* start tag of the tenant that was picked last */
+	uint32_t servers; /* slices that can run at the same time */
+	uint32_t entries; /* in all queues, of any state */
 	struct list tenants;
 };
 
 struct gp_sched_tenant {
-	struct list link;	/* in gp_sched.tenants */
+	struct list link; /* in gp_sched.tenants */
 	uint32_t weight, cap;
-	uint64_t start;		/* virtual time at which its next slice starts */
-	uint64_t vtime;		/* of its queues */
-	struct list queues;	/* those that have entries */
-	uint32_t running;	/* slices that run now */
-	uint8_t state;		/* enum in sched.c */
+	uint64_t start;	/* virtual time at which its next slice starts */
+	uint64_t vtime;	/* of its queues */
+	struct list queues; /* those that have entries */
+	uint32_t running; /* slices that run now */
+	uint8_t state;  /* enum in sched.c */
 	bool paused;
-	bool throttled;		/* out of budget, as of the last refill */
-	int64_t budget;		/* ns left of this period; negative: debt */
+	bool throttled;	/* out of budget, as of the last refill */
+	int64_t budget;	/* ns left of this period; negative: debt */
 	uint64_t period_end;
-	uint64_t since;		/* when `state` was entered */
+	uint64_t since;	/* when `state` was entered */
 	uint64_t device_ns, waited_ns, throttled_ns;
 };
 
 struct gp_sched_queue {
-	struct list link;	/* in gp_sched_tenant.queues */
+	struct list link; /* in gp_sched_tenant.queues */
 	struct gp_sched_tenant *tenant;
 	uint64_t start;
 	struct list entries;
 };
 
 struct gp_sched_entry {
-	struct list link;	/* in gp_sched_queue.entries */
+	struct list link; /* in gp_sched_queue.entries */
 	struct gp_sched_queue *queue;
-	uint64_t estimate;	/* ns that its next slice will probably take */
+	uint64_t estimate; /* ns that its next slice will probably take */
 };
 
 /* What was charged when a slice was picked, to be settled when it has ended. */
 struct gp_sched_grant {
 	struct gp_sched_queue *queue;
-	uint64_t estimate;	/* ns */
-	uint64_t charged;	/* the same in the tenant's virtual time */
+	uint64_t estimate; /* ns */
+	uint64_t charged; /* the same in the tenant's virtual time */
 };
 
 void gp_sched_init(struct gp_sched *sched, uint32_t servers);
@@ -69,8 +69,7 @@ void gp_sched_tenant_remove(struct gp_sched *sched, struct gp_sched_tenant *tena
 void gp_sched_tenant_quota(struct gp_sched *sched, struct gp_sched_tenant *tenant, uint32_t weight,
 			   uint32_t cap, uint64_t now);
 /* A paused tenant is not picked and does not wait. */
-void gp_sched_tenant_pause(struct gp_sched *sched, struct gp_sched_tenant *tenant, bool paused,
-			   uint64_t now);
+void gp_sched_tenant_pause(struct gp_sched *sched, struct gp_sched_tenant *tenant, bool paused, uint64_t now);
 /* Brings waited_ns and throttled_ns up to date. */
 void gp_sched_tenant_update(struct gp_sched *sched, struct gp_sched_tenant *tenant, uint64_t now);
 
@@ -78,8 +77,8 @@ void gp_sched_queue_init(struct gp_sched_queue *queue, struct gp_sched_tenant *t
 void gp_sched_entry_init(struct gp_sched_entry *entry);
 
 /* gp_sched_enqueue() - @entry has work. @front: before the others of its queue. */
-void gp_sched_enqueue(struct gp_sched *sched, struct gp_sched_queue *queue,
-		      struct gp_sched_entry *entry, bool front, uint64_t now);
+void gp_sched_enqueue(struct gp_sched *sched, struct gp_sched_queue *queue, struct gp_sched_entry *entry,
+		      bool front, uint64_t now);
 /* gp_sched_dequeue() - @entry has no more work to hand out; nothing happens if it is in no queue. */
 void gp_sched_dequeue(struct gp_sched *sched, struct gp_sched_entry *entry, uint64_t now);
 
@@ -90,11 +89,10 @@ void gp_sched_dequeue(struct gp_sched *sched, struct gp_sched_entry *entry, uint
  *
  * Return: an entry, which stays queued, or NULL.
  */
-struct gp_sched_entry *gp_sched_pick(struct gp_sched *sched, uint64_t now,
-				     struct gp_sched_grant *grant, uint64_t *wake);
+struct gp_sched_entry *gp_sched_pick(struct gp_sched *sched, uint64_t now, struct gp_sched_grant *grant,
+				     uint64_t *wake);
 
 /* gp_sched_settle() - a slice has ended and took @ns of device time. */
-void gp_sched_settle(struct gp_sched *sched, const struct gp_sched_grant *grant, uint64_t ns,
-		     uint64_t now);
+void gp_sched_settle(struct gp_sched *sched, const struct gp_sched_grant *grant, uint64_t ns, uint64_t now);
 
 #endif

@@ -48,8 +48,7 @@ static const struct gpgpu_limits limit_max = {
 	.fuel = 1 << 28,
 };
 
-#define LIMIT(member) \
-	l->member = !l->member ? limit_default.member : MIN(l->member, limit_max.member)
+#define LIMIT(member) l->member = !l->member ? limit_default.member : MIN(l->member, limit_max.member)
 
 static void fill_limits(struct gpgpu_limits *l)
 {
@@ -153,8 +152,8 @@ static void deliver(struct list *list)
 	while ((link = list_pop(list))) {
 		struct gp_request *req = container_of(link, struct gp_request, link);
 
-		req->complete(req->opaque, req->response_length ? req->response : NULL,
-			      req->response_length, req->ranges, req->num_ranges);
+		req->complete(req->opaque, req->response_length ? req->response : NULL, req->response_length,
+			      req->ranges, req->num_ranges);
 		gp_request_free(req);
 	}
 }
@@ -399,8 +398,8 @@ void gpgpu_session_stats(struct gpgpu_session *s, struct gpgpu_stats *stats)
 	pthread_mutex_unlock(&s->lock);
 }
 
-struct gp_result gp_cmd_get_stats(struct gpgpu_session *s, struct gp_context *ctx,
-				  struct gp_request *req, struct list *done)
+struct gp_result gp_cmd_get_stats(struct gpgpu_session *s, struct gp_context *ctx, struct gp_request *req,
+				  struct list *done)
 {
 	struct virtio_gpgpu_resp_stats *resp = gp_response(req, sizeof(*resp));
 	struct gpgpu_stats stats;
@@ -422,8 +421,8 @@ struct gp_result gp_cmd_get_stats(struct gpgpu_session *s, struct gp_context *ct
 	return GP_OK;
 }
 
-struct gp_result gp_cmd_get_caps(struct gpgpu_session *s, struct gp_context *ctx,
-				 struct gp_request *req, struct list *done)
+struct gp_result gp_cmd_get_caps(struct gpgpu_session *s, struct gp_context *ctx, struct gp_request *req,
+				 struct list *done)
 {
 	const struct virtio_gpgpu_req_caps *r = (const void *)req->bytes;
 	const struct gpgpu_limits *l = &s->limits;

@@ -23,26 +23,26 @@ _Static_assert(__BYTE_ORDER == __LITTLE_ENDIAN, "the wire format is little endia
 struct command {
 	uint32_t type;
 	enum gpgpu_queue_kind queue;
-	uint32_t flags;		/* that the header may have */
-	uint32_t size;		/* of the request, header included */
-	uint32_t max;		/* the same if 0, otherwise it may be as long as this */
-	uint32_t response;	/* bytes of room needed, at least */
+	uint32_t flags;	/* that the header may have */
+	uint32_t size;  /* of the request, header included */
+	uint32_t max;  /* the same if 0, otherwise it may be as long as this */
+	uint32_t response; /* bytes of room needed, at least */
 	uint64_t features;
-	bool no_context;	/* hdr.ctx_id need not exist */
+	bool no_context; /* hdr.ctx_id need not exist */
 	gp_handler *handler;
 };
 
-#define HDR	  sizeof(struct virtio_gpgpu_req_hdr)
-#define RESP	  sizeof(struct virtio_gpgpu_resp_hdr)
-#define REQ(type) sizeof(struct virtio_gpgpu_req_##type)
-#define CONTROL	  GPGPU_QUEUE_CONTROL
-#define COMPUTE	  GPGPU_QUEUE_COMPUTE
-#define PACKET	  GPGPU_QUEUE_PACKET
-#define MAX_OP	  GP_MAX_REQUEST
-#define FENCES	  (VIRTIO_GPGPU_MAX_FENCES * sizeof(struct virtio_gpgpu_fence))
-#define ARGS	  (VIRTIO_GPGPU_MAX_ARGS * sizeof(struct virtio_gpgpu_arg))
-#define DESCS	  (VIRTIO_GPGPU_MAX_BATCH * sizeof(struct virtio_gpgpu_packet_desc))
-#define ORDER	  (VIRTIO_GPGPU_PACKETS_ORDER_FLOW | VIRTIO_GPGPU_PACKETS_ORDER_ALL)
+#define HDR	       sizeof(struct virtio_gpgpu_req_hdr)
+#define RESP	       sizeof(struct virtio_gpgpu_resp_hdr)
+#define REQ(type)      sizeof(struct virtio_gpgpu_req_##type)
+#define CONTROL	       GPGPU_QUEUE_CONTROL
+#define COMPUTE	       GPGPU_QUEUE_COMPUTE
+#define PACKET	       GPGPU_QUEUE_PACKET
+#define MAX_OP	       GP_MAX_REQUEST
+#define FENCES	       (VIRTIO_GPGPU_MAX_FENCES * sizeof(struct virtio_gpgpu_fence))
+#define ARGS	       (VIRTIO_GPGPU_MAX_ARGS * sizeof(struct virtio_gpgpu_arg))
+#define DESCS	       (VIRTIO_GPGPU_MAX_BATCH * sizeof(struct virtio_gpgpu_packet_desc))
+#define ORDER	       (VIRTIO_GPGPU_PACKETS_ORDER_FLOW | VIRTIO_GPGPU_PACKETS_ORDER_ALL)
 
 #define CMD(n, q, ...) { .type = VIRTIO_GPGPU_CMD_##n, .queue = q, .response = RESP, __VA_ARGS__ }
 
@@ -72,8 +72,8 @@ static const struct command commands[] = {
 	CMD(MAP_DELETE, CONTROL, .size = REQ(map_op), .max = MAX_OP, .handler = gp_cmd_map_op),
 	CMD(MAP_NEXT_KEY, CONTROL, .size = REQ(map_op), .max = MAX_OP,
 	    .response = sizeof(struct virtio_gpgpu_resp_map_op), .handler = gp_cmd_map_op),
-	CMD(PROG_CREATE, CONTROL, .size = REQ(prog_create),
-	    .response = sizeof(struct virtio_gpgpu_resp_prog), .handler = gp_cmd_prog_create),
+	CMD(PROG_CREATE, CONTROL, .size = REQ(prog_create), .response = sizeof(struct virtio_gpgpu_resp_prog),
+	    .handler = gp_cmd_prog_create),
 	CMD(PROG_DESTROY, CONTROL, .size = REQ(id), .handler = gp_cmd_prog_destroy),
 	CMD(PROG_INFO, CONTROL, .size = REQ(id), .response = sizeof(struct virtio_gpgpu_resp_prog),
 	    .handler = gp_cmd_prog_info),
@@ -86,10 +86,9 @@ static const struct command commands[] = {
 	    .response = sizeof(struct virtio_gpgpu_resp_job), .handler = gp_cmd_copy),
 	CMD(NOP, COMPUTE, .size = REQ(nop), .max = REQ(nop) + FENCES,
 	    .response = sizeof(struct virtio_gpgpu_resp_job), .handler = gp_cmd_nop),
-	CMD(PACKETS, PACKET, .flags = ORDER, .size = REQ(packets),
-	    .max = REQ(packets) + FENCES + DESCS,
-	    .response = sizeof(struct virtio_gpgpu_resp_packets),
-	    .features = 1 << VIRTIO_GPGPU_F_PACKET, .handler = gp_cmd_packets),
+	CMD(PACKETS, PACKET, .flags = ORDER, .size = REQ(packets), .max = REQ(packets) + FENCES + DESCS,
+	    .response = sizeof(struct virtio_gpgpu_resp_packets), .features = 1 << VIRTIO_GPGPU_F_PACKET,
+	    .handler = gp_cmd_packets),
 };
 #pragma GCC diagnostic pop
 
@@ -165,8 +164,7 @@ void gp_response_drop(struct gp_request *req)
 	req->response_length = 0;
 }
 
-void gp_answer(struct gpgpu_session *s, struct gp_request *req, struct gp_result result,
-	       struct list *done)
+void gp_answer(struct gpgpu_session *s, struct gp_request *req, struct gp_result result, struct list *done)
 {
 	struct virtio_gpgpu_resp_hdr *hdr;
 

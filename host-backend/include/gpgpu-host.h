@@ -27,11 +27,11 @@ struct gpgpu_engine;
 struct gpgpu_session;
 
 struct gpgpu_engine_options {
-	const char *device;		/* "cpu" */
-	uint32_t threads;		/* CPU device: worker threads; 0: one per host CPU */
-	const char *jit_program;	/* path of gpgpu-jit, or NULL with jit_fd */
-	int jit_fd;			/* connected socket to a gpgpu-jit, or -1 */
-	uint32_t slice_us;		/* planned slice; 0: 2,000 */
+	const char *device;  /* "cpu" */
+	uint32_t threads;  /* CPU device: worker threads; 0: one per host CPU */
+	const char *jit_program; /* path of gpgpu-jit, or NULL with jit_fd */
+	int jit_fd;   /* connected socket to a gpgpu-jit, or -1 */
+	uint32_t slice_us;  /* planned slice; 0: 2,000 */
 	/*
 	 * Instead of jit_program and jit_fd (-1): where to get a socket to a compiler, now and again when one
 	 * has died. Called on a compile thread. Return: a descriptor that passes to the engine, or -1.
@@ -42,17 +42,17 @@ struct gpgpu_engine_options {
 
 /* gpgpu_engine_new() - Return: NULL with @error set on failure. */
 struct gpgpu_engine *gpgpu_engine_new(const struct gpgpu_engine_options *options, GError **error);
-void gpgpu_engine_free(struct gpgpu_engine *engine);	/* all sessions must be gone */
+void gpgpu_engine_free(struct gpgpu_engine *engine); /* all sessions must be gone */
 const char *gpgpu_engine_device_name(const struct gpgpu_engine *engine);
 uint32_t gpgpu_engine_threads(const struct gpgpu_engine *engine);
 
 struct gpgpu_quota {
-	uint32_t weight;		/* 1..10,000; default 100 */
-	uint32_t cap;			/* 1..10,000 of the device's time in 1/10,000; 10,000: no cap */
-	uint64_t memory_limit;		/* bytes of maps, device buffers and programs */
+	uint32_t weight;	 /* 1..10,000; default 100 */
+	uint32_t cap;   /* 1..10,000 of the device's time in 1/10,000; 10,000: no cap */
+	uint64_t memory_limit;  /* bytes of maps, device buffers and programs */
 };
 
-struct gpgpu_limits {			/* 0: the engine's default; larger than its maximum: the maximum */
+struct gpgpu_limits {   /* 0: the engine's default; larger than its maximum: the maximum */
 	uint32_t max_contexts, max_buffers, max_maps, max_programs, max_jobs;
 	uint32_t max_insns, max_batch, max_stride;
 	uint64_t max_buffer, max_map;
@@ -63,22 +63,22 @@ struct gpgpu_limits {			/* 0: the engine's default; larger than its maximum: the
 typedef void gpgpu_event_fn(void *opaque, uint32_t type, uint32_t reason, uint64_t value);
 
 struct gpgpu_session_options {
-	const char *name;		/* for logs; copied */
-	void *shm;			/* the device's shared memory, mapped; NULL with shm_size 0 */
+	const char *name;  /* for logs; copied */
+	void *shm;   /* the device's shared memory, mapped; NULL with shm_size 0 */
 	uint64_t shm_size;
-	uint64_t features;		/* virtio_gpgpu feature bits that were negotiated, as 1 << bit */
+	uint64_t features;  /* virtio_gpgpu feature bits that were negotiated, as 1 << bit */
 	uint32_t generation;
 	struct gpgpu_quota quota;
 	struct gpgpu_limits limits;
-	gpgpu_event_fn *event;		/* may be NULL */
+	gpgpu_event_fn *event;  /* may be NULL */
 	void *event_opaque;
 };
 
-struct gpgpu_session *gpgpu_session_new(struct gpgpu_engine *engine, const struct gpgpu_session_options *options,
-					GError **error);
+struct gpgpu_session *gpgpu_session_new(struct gpgpu_engine *engine,
+					const struct gpgpu_session_options *options, GError **error);
 void gpgpu_session_free(struct gpgpu_session *session);
 
-struct gpgpu_range {			/* bytes of the shared memory */
+struct gpgpu_range {   /* bytes of the shared memory */
 	uint64_t offset, size;
 };
 
@@ -118,7 +118,7 @@ void gpgpu_session_reset(struct gpgpu_session *session, uint64_t features, uint3
 
 void gpgpu_session_set_quota(struct gpgpu_session *session, const struct gpgpu_quota *quota);
 
-struct gpgpu_stats {			/* since the session was made; survive a reset */
+struct gpgpu_stats {   /* since the session was made; survive a reset */
 	uint64_t device_ns, waited_ns, throttled_ns;
 	uint64_t jobs, packets, bytes, verdicts[5], faults;
 	uint64_t memory, memory_max;

@@ -138,8 +138,7 @@ int compiler_start(const char *program, GError **error)
 	int pair[2];
 	pid_t pid;
 
-	if (access(program, X_OK) ||
-	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
+	if (access(program, X_OK) || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
 		g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(errno), "%s: %s", program,
 			    strerror(errno));
 		return -1;
@@ -152,8 +151,7 @@ int compiler_start(const char *program, GError **error)
 	close(pair[1]);
 	if (pid > 0)
 		return pair[0];
-	g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(errno), "cannot fork: %s",
-		    strerror(errno));
+	g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(errno), "cannot fork: %s", strerror(errno));
 	close(pair[0]);
 	return -1;
 }

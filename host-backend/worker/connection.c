@@ -17,14 +17,14 @@
 #include <unistd.h>
 #include "worker.h"
 
-#define PUBLISH_MS	50
-#define MAX_FDS		4
+#define PUBLISH_MS 50
+#define MAX_FDS	   4
 
 struct connection {
 	struct gpgpu_engine *engine;
 	int fd;
 	bool greeted;
-	GHashTable *sessions;	/* id to struct session */
+	GHashTable *sessions; /* id to struct session */
 };
 
 struct session {
@@ -52,8 +52,7 @@ static void send_message(struct connection *c, const void *msg, size_t size, int
 		die("cannot write to QEMU's socket: %s", strerror(errno));
 }
 
-static void acknowledge(struct connection *c, const struct gpgpu_msg *msg, int error,
-			const char *message)
+static void acknowledge(struct connection *c, const struct gpgpu_msg *msg, int error, const char *message)
 {
 	struct gpgpu_msg_ack ack = {
 		.msg = { GPGPU_MSG_ACK, sizeof(ack), msg->session, msg->token },
@@ -147,8 +146,8 @@ static void change_session(struct connection *c, const union message *m)
 		link_reset(session->link, m->reset.features, m->reset.generation);
 		break;
 	case GPGPU_MSG_QUOTA:
-		link_quota(session->link, &(struct gpgpu_quota){ m->quota.weight, m->quota.cap,
-								 m->quota.memory_limit });
+		link_quota(session->link,
+			   &(struct gpgpu_quota){ m->quota.weight, m->quota.cap, m->quota.memory_limit });
 		break;
 	}
 	acknowledge(c, &m->msg, 0, NULL);
@@ -174,8 +173,7 @@ static size_t size_of(uint32_t type)
 	}
 }
 
-static void handle(struct connection *c, const union message *m, size_t size, int fds[MAX_FDS],
-		   int num_fds)
+static void handle(struct connection *c, const union message *m, size_t size, int fds[MAX_FDS], int num_fds)
 {
 	if (size < sizeof(m->msg) || m->msg.size != size || size != size_of(m->msg.type))
 		die("QEMU sent a message that is unknown or malformed");

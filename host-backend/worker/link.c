@@ -27,9 +27,9 @@
 #include "ring.h"
 #include "worker.h"
 
-#define GUARD		(64u << 10)	/* as GP_GUARD: around what generated code reaches */
-#define MIN_SPIN_NS	2000
-#define MAX_SPIN_NS	50000
+#define GUARD	    (64u << 10) /* as GP_GUARD: around what generated code reaches */
+#define MIN_SPIN_NS 2000
+#define MAX_SPIN_NS 50000
 
 enum { FD_SHM, FD_RING, FD_KICK, FD_CALL };
 
@@ -50,14 +50,14 @@ struct link {
 	struct gpgpu_session *session;
 	struct ring ring;
 	int kick, call;
-	uint8_t *reserved;		/* address space around the shared memory */
+	uint8_t *reserved;  /* address space around the shared memory */
 	size_t reserved_bytes;
 	pthread_t thread;
-	bool stop, paused;		/* atomic */
+	bool stop, paused;  /* atomic */
 	uint64_t spin_ns;
 
-	pthread_mutex_t req_lock;	/* who takes requests */
-	pthread_mutex_t resp_lock;	/* who writes responses; backlog */
+	pthread_mutex_t req_lock; /* who takes requests */
+	pthread_mutex_t resp_lock; /* who writes responses; backlog */
 	struct waiting *backlog, **backlog_end;
 };
 
@@ -77,16 +77,15 @@ static void wake(struct link *link)
 		die("cannot signal a session's thread: %s", strerror(errno));
 }
 
-static void complete(void *opaque, const void *response, size_t length,
-		     const struct gpgpu_range *ranges, size_t num_ranges)
+static void complete(void *opaque, const void *response, size_t length, const struct gpgpu_range *ranges,
+		     size_t num_ranges)
 {
 	struct pending *pending = opaque;
 	struct link *link = pending->link;
 	struct waiting *w;
 
 	pthread_mutex_lock(&link->resp_lock);
-	if (link->backlog || !ring_respond(&link->ring, pending->tag, response, length, ranges,
-					   num_ranges)) {
+	if (link->backlog || !ring_respond(&link->ring, pending->tag, response, length, ranges, num_ranges)) {
 		w = g_malloc(sizeof(*w) + length);
 		w->next = NULL;
 		w->tag = pending->tag;
@@ -112,8 +111,7 @@ static bool flush_backlog(struct link *link)
 	while (link->backlog) {
 		struct waiting *w = link->backlog;
 
-		if (!ring_respond(&link->ring, w->tag, w->bytes, w->length, w->ranges,
-				  w->num_ranges))
+		if (!ring_respond(&link->ring, w->tag, w->bytes, w->length, w->ranges, w->num_ranges))
 			break;
 		link->backlog = w->next;
 		if (!link->backlog)
@@ -147,8 +145,8 @@ static bool take(struct link *link)
 	pending = g_new(struct pending, 1);
 	pending->link = link;
 	pending->tag = req.tag;
-	gpgpu_session_submit(link->session, queues[req.kind], req.bytes, req.length, req.capacity,
-			     complete, pending);
+	gpgpu_session_submit(link->session, queues[req.kind], req.bytes, req.length, req.capacity, complete,
+			     pending);
 	ring_done(&link->ring, &req);
 	return true;
 }
@@ -188,8 +186,7 @@ static bool spin(struct link *link)
 			__builtin_ia32_pause();
 		}
 	} while (!found && now_ns() - start < link->spin_ns);
-	link->spin_ns = found ? MIN(link->spin_ns * 2, MAX_SPIN_NS) :
-				MAX(link->spin_ns / 2, MIN_SPIN_NS);
+	link->spin_ns = found ? MIN(link->spin_ns * 2, MAX_SPIN_NS) : MAX(link->spin_ns / 2, MIN_SPIN_NS);
 	return found;
 }
 
@@ -245,8 +242,7 @@ static const char *map_shm(struct link *link, int fd, uint64_t size)
 	while (window < size)
 		window <<= 1;
 	link->reserved_bytes = GUARD + 2 * window + GUARD;
-	at = mmap(NULL, link->reserved_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
-		  0);
+	at = mmap(NULL, link->reserved_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (at == MAP_FAILED)
 		return "does not fit into the address space";
 	link->reserved = at;

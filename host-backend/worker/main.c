@@ -31,10 +31,9 @@ static bool parse(int argc, char **argv, struct options *o, GError **error)
 {
 	const GOptionEntry entries[] = {
 		{ "fd", 0, 0, G_OPTION_ARG_INT, &o->fd, "Serve this connected socket", "N" },
-		{ "listen", 0, 0, G_OPTION_ARG_FILENAME, &o->listen, "Accept a connection here",
-		  "PATH" },
-		{ "keep", 0, 0, G_OPTION_ARG_NONE, &o->keep,
-		  "With --listen: accept another one afterwards", NULL },
+		{ "listen", 0, 0, G_OPTION_ARG_FILENAME, &o->listen, "Accept a connection here", "PATH" },
+		{ "keep", 0, 0, G_OPTION_ARG_NONE, &o->keep, "With --listen: accept another one afterwards",
+		  NULL },
 		{ "threads", 0, 0, G_OPTION_ARG_INT, &o->threads,
 		  "Device threads (default: one per processor)", "N" },
 		{ "slice-us", 0, 0, G_OPTION_ARG_INT, &o->slice_us,
@@ -44,12 +43,10 @@ static bool parse(int argc, char **argv, struct options *o, GError **error)
 		{ "jit-fd", 0, 0, G_OPTION_ARG_INT, &o->jit_fd, "Socket to a running compiler", "N" },
 		{ "memory", 0, 0, G_OPTION_ARG_INT64, &o->memory,
 		  "Bytes of memory that the process may take (default: no limit)", "N" },
-		{ "log", 0, 0, G_OPTION_ARG_FILENAME, &o->log, "Log here, not to standard error",
-		  "FILE" },
+		{ "log", 0, 0, G_OPTION_ARG_FILENAME, &o->log, "Log here, not to standard error", "FILE" },
 		{ NULL, 0, 0, 0, NULL, NULL, NULL },
 	};
-	g_autoptr(GOptionContext) context =
-		g_option_context_new("- run a virtio-gpgpu device for QEMU");
+	g_autoptr(GOptionContext) context = g_option_context_new("- run a virtio-gpgpu device for QEMU");
 
 	*o = (struct options){ .fd = -1, .jit_fd = -1 };
 	g_option_context_add_main_entries(context, entries, NULL);

@@ -11,9 +11,9 @@
 #include <unistd.h>
 #include "ring.h"
 
-#define MIN_SIZE	(64u << 10)
-#define MAX_SIZE	(1u << 30)
-#define RECORD		sizeof(struct gpgpu_record)
+#define MIN_SIZE (64u << 10)
+#define MAX_SIZE (1u << 30)
+#define RECORD	 sizeof(struct gpgpu_record)
 
 static bool area_ok(uint64_t offset, uint64_t size, uint64_t file)
 {
@@ -97,11 +97,9 @@ static enum ring_status look(struct ring *ring, struct ring_request *req)
 	req->size = record.size;
 	if (record.kind == GPGPU_RING_PAD)
 		return RING_REQUEST;
-	if (record.kind > GPGPU_RING_PACKET || record.size < RECORD ||
-	    record.length > GPGPU_MAX_REQUEST || record.length > record.size - RECORD ||
-	    record.capacity > GPGPU_MAX_RESPONSE ||
-	    record.capacity + RECORD + GPGPU_MAX_RANGES * sizeof(struct gpgpu_range) >
-		    ring->resp_size / 2)
+	if (record.kind > GPGPU_RING_PACKET || record.size < RECORD || record.length > GPGPU_MAX_REQUEST ||
+	    record.length > record.size - RECORD || record.capacity > GPGPU_MAX_RESPONSE ||
+	    record.capacity + RECORD + GPGPU_MAX_RANGES * sizeof(struct gpgpu_range) > ring->resp_size / 2)
 		return RING_BROKEN;
 	req->tag = record.tag;
 	req->bytes = ring->req + pos + RECORD;

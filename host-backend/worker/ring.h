@@ -18,18 +18,18 @@
 struct ring {
 	struct gpgpu_ring *shared;
 	size_t map_bytes;
-	uint8_t *req, *resp;		/* the data areas */
+	uint8_t *req, *resp;  /* the data areas */
 	uint64_t req_size, resp_size;
-	uint64_t req_head, resp_tail;	/* the worker's own positions */
-	int kick, call;			/* eventfds: to the worker, to QEMU */
+	uint64_t req_head, resp_tail; /* the worker's own positions */
+	int kick, call;	/* eventfds: to the worker, to QEMU */
 };
 
 struct ring_request {
-	uint32_t kind;			/* GPGPU_RING_CONTROL .. _PACKET */
+	uint32_t kind;   /* GPGPU_RING_CONTROL .. _PACKET */
 	uint64_t tag;
-	const void *bytes;		/* in the ring: may change until it is copied */
+	const void *bytes;  /* in the ring: may change until it is copied */
 	uint32_t length, capacity;
-	uint32_t size;			/* of the record */
+	uint32_t size;   /* of the record */
 };
 
 enum ring_status { RING_EMPTY, RING_REQUEST, RING_BROKEN };

@@ -36,24 +36,56 @@
 
 static const int allowed[] = {
 	/* sockets, eventfds, the log */
-	SCMP_SYS(read), SCMP_SYS(write), SCMP_SYS(readv), SCMP_SYS(writev), SCMP_SYS(recvmsg),
-	SCMP_SYS(recvfrom), SCMP_SYS(sendmsg), SCMP_SYS(sendto), SCMP_SYS(poll), SCMP_SYS(ppoll),
-	SCMP_SYS(close), SCMP_SYS(fstat), SCMP_SYS(newfstatat), SCMP_SYS(fcntl), SCMP_SYS(lseek),
+	SCMP_SYS(read),
+	SCMP_SYS(write),
+	SCMP_SYS(readv),
+	SCMP_SYS(writev),
+	SCMP_SYS(recvmsg),
+	SCMP_SYS(recvfrom),
+	SCMP_SYS(sendmsg),
+	SCMP_SYS(sendto),
+	SCMP_SYS(poll),
+	SCMP_SYS(ppoll),
+	SCMP_SYS(close),
+	SCMP_SYS(fstat),
+	SCMP_SYS(newfstatat),
+	SCMP_SYS(fcntl),
+	SCMP_SYS(lseek),
 	SCMP_SYS(accept4),
 	/* programs to the compiler; socketpair() below */
-	SCMP_SYS(memfd_create), SCMP_SYS(ftruncate),
+	SCMP_SYS(memfd_create),
+	SCMP_SYS(ftruncate),
 	/* memory */
-	SCMP_SYS(munmap), SCMP_SYS(mremap), SCMP_SYS(madvise), SCMP_SYS(brk),
+	SCMP_SYS(munmap),
+	SCMP_SYS(mremap),
+	SCMP_SYS(madvise),
+	SCMP_SYS(brk),
 	/* asking the compiler: the program in a memory file, a socket pair for the answer (jit/client.c) */
-	SCMP_SYS(memfd_create), SCMP_SYS(socketpair),
+	SCMP_SYS(memfd_create),
+	SCMP_SYS(socketpair),
 	/* threads */
-	SCMP_SYS(futex), SCMP_SYS(set_robust_list), SCMP_SYS(rseq), SCMP_SYS(sched_yield),
-	SCMP_SYS(sched_getaffinity), SCMP_SYS(gettid), SCMP_SYS(getpid), SCMP_SYS(exit),
-	SCMP_SYS(exit_group), SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn),
-	SCMP_SYS(rt_sigaction), SCMP_SYS(sigaltstack), SCMP_SYS(tgkill), SCMP_SYS(restart_syscall),
+	SCMP_SYS(futex),
+	SCMP_SYS(set_robust_list),
+	SCMP_SYS(rseq),
+	SCMP_SYS(sched_yield),
+	SCMP_SYS(sched_getaffinity),
+	SCMP_SYS(gettid),
+	SCMP_SYS(getpid),
+	SCMP_SYS(exit),
+	SCMP_SYS(exit_group),
+	SCMP_SYS(rt_sigprocmask),
+	SCMP_SYS(rt_sigreturn),
+	SCMP_SYS(rt_sigaction),
+	SCMP_SYS(sigaltstack),
+	SCMP_SYS(tgkill),
+	SCMP_SYS(restart_syscall),
 	/* clocks, chance */
-	SCMP_SYS(clock_gettime), SCMP_SYS(clock_nanosleep), SCMP_SYS(nanosleep),
-	SCMP_SYS(getrandom), SCMP_SYS(gettimeofday), SCMP_SYS(sysinfo),
+	SCMP_SYS(clock_gettime),
+	SCMP_SYS(clock_nanosleep),
+	SCMP_SYS(nanosleep),
+	SCMP_SYS(getrandom),
+	SCMP_SYS(gettimeofday),
+	SCMP_SYS(sysinfo),
 };
 
 static bool add_rules(scmp_filter_ctx ctx)
@@ -104,8 +136,8 @@ bool sandbox_enter(uint64_t memory, GError **error)
 	if (ok && memory && !SANITIZED)
 		ok = set_limit(RLIMIT_DATA, memory);
 	if (!ok) {
-		g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(errno),
-			    "cannot set limits: %s", strerror(errno));
+		g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(errno), "cannot set limits: %s",
+			    strerror(errno));
 		return false;
 	}
 	if (SANITIZED) {
@@ -114,12 +146,10 @@ bool sandbox_enter(uint64_t memory, GError **error)
 	}
 	ctx = seccomp_init(SCMP_ACT_KILL_PROCESS);
 	/* Threads that were started before must be in it too. */
-	ok = ctx && !seccomp_attr_set(ctx, SCMP_FLTATR_CTL_TSYNC, 1) && add_rules(ctx) &&
-	     !seccomp_load(ctx);
+	ok = ctx && !seccomp_attr_set(ctx, SCMP_FLTATR_CTL_TSYNC, 1) && add_rules(ctx) && !seccomp_load(ctx);
 	if (ctx)
 		seccomp_release(ctx);
 	if (!ok)
-		g_set_error_literal(error, G_FILE_ERROR, G_FILE_ERROR_FAILED,
-				    "cannot restrict system calls");
+		g_set_error_literal(error, G_FILE_ERROR, G_FILE_ERROR_FAILED, "cannot restrict system calls");
 	return ok;
 }

@@ -10,9 +10,9 @@
 #include <string.h>
 #include "engine/sched.h"
 
-#define MS 1000000ull
+#define MS	    1000000ull
 #define MAX_SERVERS 4
-#define MAX_LOADS 8
+#define MAX_LOADS   8
 
 /* A queue that always has work, in slices of @slice ns (guessed as @guess), between @from and @to. */
 struct load {
@@ -20,7 +20,7 @@ struct load {
 	struct gp_sched_queue queue;
 	struct gp_sched_entry entry;
 	uint64_t slice, guess, from, to;
-	uint64_t served;	/* ns */
+	uint64_t served; /* ns */
 };
 
 struct server {

@@ -99,14 +99,15 @@ void setup_objects(void)
 	make_objects(client);
 }
 
-uint32_t load_prog(struct wire_client *c, uint32_t id, uint32_t kind, const struct bpf_insn *insns, uint32_t count,
-		   const uint8_t *arg_kind, uint32_t num_args, struct wire_answer **a)
+uint32_t load_prog(struct wire_client *c, uint32_t id, uint32_t kind, const struct bpf_insn *insns,
+		   uint32_t count, const uint8_t *arg_kind, uint32_t num_args, struct wire_answer **a)
 {
-	return wire_prog(c, CTX, id, kind, insns, count, BUF_SHM, CODE_OFFSET, CODE_OFFSET, arg_kind, num_args, a);
+	return wire_prog(c, CTX, id, kind, insns, count, BUF_SHM, CODE_OFFSET, CODE_OFFSET, arg_kind,
+			 num_args, a);
 }
 
-static void load(struct wire_client *c, uint32_t id, uint32_t kind, const struct bpf_insn *insns, uint32_t count,
-		 const uint8_t *arg_kind, uint32_t num_args)
+static void load(struct wire_client *c, uint32_t id, uint32_t kind, const struct bpf_insn *insns,
+		 uint32_t count, const uint8_t *arg_kind, uint32_t num_args)
 {
 	struct wire_answer *a;
 	uint32_t status = load_prog(c, id, kind, insns, count, arg_kind, num_args, &a);
@@ -126,25 +127,47 @@ void make_programs(struct wire_client *c)
 {
 	static const uint8_t buffer_value[] = { VIRTIO_GPGPU_ARG_BUFFER, VIRTIO_GPGPU_ARG_VALUE };
 	const struct bpf_insn add[] = {
-		MOVR(6, 1), MOV(1, 0), CALL(0x7001), LDX(BPF_DW, 7, 6, 0), LDX(BPF_DW, 2, 6, 8), MOVR(1, 0),
-		ALU(BPF_LSH, 1, 3), ALUR(BPF_ADD, 7, 1), ALUR(BPF_ADD, 0, 2), STX(BPF_DW, 7, 0, 0), MOV(0, 0),
+		MOVR(6, 1),
+		MOV(1, 0),
+		CALL(0x7001),
+		LDX(BPF_DW, 7, 6, 0),
+		LDX(BPF_DW, 2, 6, 8),
+		MOVR(1, 0),
+		ALU(BPF_LSH, 1, 3),
+		ALUR(BPF_ADD, 7, 1),
+		ALUR(BPF_ADD, 0, 2),
+		STX(BPF_DW, 7, 0, 0),
+		MOV(0, 0),
 		EXIT(),
 	};
 	const struct bpf_insn pass[] = { MOV(0, XDP_PASS), EXIT() };
 	const struct bpf_insn count[] = {
-		LDX(BPF_W, 6, 1, 0), LDX(BPF_W, 7, 1, 4),	/* data, data_end */
+		LDX(BPF_W, 6, 1, 0),
+		LDX(BPF_W, 7, 1, 4), /* data, data_end */
 		MOV(0, XDP_ABORTED),
-		MOVR(2, 6), ALU(BPF_ADD, 2, 28), JMPR(BPF_JGT, 2, 7, 13),
-		LDX(BPF_B, 2, 6, 14), STX(BPF_W, 10, 2, -4), MOVR(2, 10), ALU(BPF_ADD, 2, -4),
-		LD_MAP(1, MAP_ARRAY), CALL(1), JMP(BPF_JEQ, 0, 0, 4),
-		LDX(BPF_DW, 3, 0, 0), STX(BPF_DW, 6, 3, 20), ALU(BPF_ADD, 3, 1), STX(BPF_DW, 0, 3, 0),
+		MOVR(2, 6),
+		ALU(BPF_ADD, 2, 28),
+		JMPR(BPF_JGT, 2, 7, 13),
+		LDX(BPF_B, 2, 6, 14),
+		STX(BPF_W, 10, 2, -4),
+		MOVR(2, 10),
+		ALU(BPF_ADD, 2, -4),
+		LD_MAP(1, MAP_ARRAY),
+		CALL(1),
+		JMP(BPF_JEQ, 0, 0, 4),
+		LDX(BPF_DW, 3, 0, 0),
+		STX(BPF_DW, 6, 3, 20),
+		ALU(BPF_ADD, 3, 1),
+		STX(BPF_DW, 0, 3, 0),
 		MOV(0, XDP_DROP),
 		EXIT(),
 	};
-	const struct bpf_insn spin[] = { MOV(1, 0), ALU(BPF_ADD, 1, 1), JMP(BPF_JNE, 1, -1, -2), MOV(0, 0), EXIT() };
+	const struct bpf_insn spin[] = { MOV(1, 0), ALU(BPF_ADD, 1, 1), JMP(BPF_JNE, 1, -1, -2), MOV(0, 0),
+					 EXIT() };
 	const struct bpf_insn work[] = {
-		LDX(BPF_DW, 3, 1, 0), LDX(BPF_DW, 2, 1, 8), MOV(0, 1), ALU(BPF_MUL, 0, 5), ALU(BPF_ADD, 0, 7),
-		ALU(BPF_SUB, 2, 1), JMP(BPF_JNE, 2, 0, -4), STX(BPF_DW, 3, 0, 0), EXIT(),
+		LDX(BPF_DW, 3, 1, 0),	LDX(BPF_DW, 2, 1, 8), MOV(0, 1),
+		ALU(BPF_MUL, 0, 5),	ALU(BPF_ADD, 0, 7),   ALU(BPF_SUB, 2, 1),
+		JMP(BPF_JNE, 2, 0, -4), STX(BPF_DW, 3, 0, 0), EXIT(),
 	};
 
 	LOAD(c, PROG_ADD, GPGPU, add, buffer_value, 2);
@@ -172,7 +195,7 @@ void packet_slots(struct wire_client *c, struct virtio_gpgpu_packet_desc *descs,
 			.ingress_port = 1,
 		};
 		memset(packet, 0, PACKET_LEN);
-		packet[12] = 0x88;	/* a type for experiments: the flow is the Ethernet header's */
+		packet[12] = 0x88; /* a type for experiments: the flow is the Ethernet header's */
 		packet[13] = 0xb5;
 	}
 }

@@ -11,26 +11,27 @@
 #include <linux/bpf.h>
 #include "wire_client.h"
 
-#define SHM_SIZE	(8ull << 20)
-#define CODE_OFFSET	(7ull << 20)	/* of the shared memory: instructions on their way */
+#define SHM_SIZE    (8ull << 20)
+#define CODE_OFFSET (7ull << 20) /* of the shared memory: instructions on their way */
 
 /* Objects that setup_objects() makes. All belong to context 1, but for those that say otherwise. */
 enum {
 	CTX = 1,
 	OTHER_CTX = 2,
-	BUF_SHM = 1,		/* all of the shared memory, also of OTHER_CTX and context 0 */
-	BUF_DEV = 2,		/* 1 MiB of device memory */
-	BUF_OTHER = 3,		/* 4,096 bytes at 4 MiB, of OTHER_CTX only */
-	MAP_HASH = 1,		/* 4 to 8 bytes, 16 elements */
-	MAP_ARRAY = 2,		/* 8 bytes, 4 elements */
-	MAP_OTHER = 3,		/* of OTHER_CTX only */
-	MAP_PERCPU = 4,		/* 8 bytes, 4 elements */
-	MAP_LPM = 5,		/* 4 + 4 to 8 bytes, 16 elements */
-	PROG_ADD = 1,		/* kernel: out[i] = i + value; arguments: buffer, value */
-	PROG_PASS = 2,		/* XDP_PASS */
-	PROG_COUNT = 3,		/* XDP_DROP; writes the count of packets before it into the packet's last word, see below */
-	PROG_SPIN = 4,		/* kernel without an end */
-	PROG_WORK = 5,		/* kernel: `value` turns of a loop per work item; arguments: buffer, value */
+	BUF_SHM = 1,  /* all of the shared memory, also of OTHER_CTX and context 0 */
+	BUF_DEV = 2,  /* 1 MiB of device memory */
+	BUF_OTHER = 3,  /* 4,096 bytes at 4 MiB, of OTHER_CTX only */
+	MAP_HASH = 1,  /* 4 to 8 bytes, 16 elements */
+	MAP_ARRAY = 2,  /* 8 bytes, 4 elements */
+	MAP_OTHER = 3,  /* of OTHER_CTX only */
+	MAP_PERCPU = 4,	/* 8 bytes, 4 elements */
+	MAP_LPM = 5,  /* 4 + 4 to 8 bytes, 16 elements */
+	PROG_ADD = 1,  /* kernel: out[i] = i + value; arguments: buffer, value */
+	PROG_PASS = 2,  /* XDP_PASS */
+	PROG_COUNT =
+		3, /* XDP_DROP; writes the count of packets before it into the packet's last word, see below */
+	PROG_SPIN = 4, /* kernel without an end */
+	PROG_WORK = 5, /* kernel: `value` turns of a loop per work item; arguments: buffer, value */
 	PROG_XDP_SPIN = 6,
 };
 
@@ -43,9 +44,9 @@ extern struct gpgpu_engine *engine;
 extern struct wire_client *client;
 
 void setup_engine(uint32_t threads);
-void setup(void);		/* engine with 2 threads, and client */
-void setup_objects(void);	/* setup(), and the objects but for programs */
-void setup_programs(void);	/* setup_objects(), and the programs */
+void setup(void); /* engine with 2 threads, and client */
+void setup_objects(void); /* setup(), and the objects but for programs */
+void setup_programs(void); /* setup_objects(), and the programs */
 void teardown(void);
 
 struct wire_client *new_client(uint32_t cap, uint32_t weight);
@@ -55,27 +56,27 @@ void make_programs(struct wire_client *c);
 
 #define INSN(c, d, s, o, i) \
 	((struct bpf_insn){ .code = (c), .dst_reg = (d), .src_reg = (s), .off = (o), .imm = (i) })
-#define MOV(d, i)	INSN(BPF_ALU64 | BPF_MOV | BPF_K, d, 0, 0, i)
-#define MOVR(d, s)	INSN(BPF_ALU64 | BPF_MOV | BPF_X, d, s, 0, 0)
-#define ALU(op, d, i)	INSN(BPF_ALU64 | (op) | BPF_K, d, 0, 0, i)
-#define ALUR(op, d, s)	INSN(BPF_ALU64 | (op) | BPF_X, d, s, 0, 0)
-#define LDX(sz, d, s, o) INSN(BPF_LDX | BPF_MEM | (sz), d, s, o, 0)
-#define STX(sz, d, s, o) INSN(BPF_STX | BPF_MEM | (sz), d, s, o, 0)
-#define ST(sz, d, o, i)	INSN(BPF_ST | BPF_MEM | (sz), d, 0, o, i)
-#define JMP(op, d, i, o) INSN(BPF_JMP | (op) | BPF_K, d, 0, o, i)
+#define MOV(d, i)	  INSN(BPF_ALU64 | BPF_MOV | BPF_K, d, 0, 0, i)
+#define MOVR(d, s)	  INSN(BPF_ALU64 | BPF_MOV | BPF_X, d, s, 0, 0)
+#define ALU(op, d, i)	  INSN(BPF_ALU64 | (op) | BPF_K, d, 0, 0, i)
+#define ALUR(op, d, s)	  INSN(BPF_ALU64 | (op) | BPF_X, d, s, 0, 0)
+#define LDX(sz, d, s, o)  INSN(BPF_LDX | BPF_MEM | (sz), d, s, o, 0)
+#define STX(sz, d, s, o)  INSN(BPF_STX | BPF_MEM | (sz), d, s, o, 0)
+#define ST(sz, d, o, i)	  INSN(BPF_ST | BPF_MEM | (sz), d, 0, o, i)
+#define JMP(op, d, i, o)  INSN(BPF_JMP | (op) | BPF_K, d, 0, o, i)
 #define JMPR(op, d, s, o) INSN(BPF_JMP | (op) | BPF_X, d, s, o, 0)
-#define JA(o)		INSN(BPF_JMP | BPF_JA, 0, 0, o, 0)
-#define CALL(n)		INSN(BPF_JMP | BPF_CALL, 0, 0, 0, n)
-#define EXIT()		INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
-#define LD_MAP(d, id)	INSN(BPF_LD | BPF_IMM | BPF_DW, d, BPF_PSEUDO_MAP_FD, 0, id), INSN(0, 0, 0, 0, 0)
+#define JA(o)		  INSN(BPF_JMP | BPF_JA, 0, 0, o, 0)
+#define CALL(n)		  INSN(BPF_JMP | BPF_CALL, 0, 0, 0, n)
+#define EXIT()		  INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
+#define LD_MAP(d, id)	  INSN(BPF_LD | BPF_IMM | BPF_DW, d, BPF_PSEUDO_MAP_FD, 0, id), INSN(0, 0, 0, 0, 0)
 
 /* load_prog() - PROG_CREATE of @insns in CTX. Return: the status. */
-uint32_t load_prog(struct wire_client *c, uint32_t id, uint32_t kind, const struct bpf_insn *insns, uint32_t count,
-		   const uint8_t *arg_kind, uint32_t num_args, struct wire_answer **a);
+uint32_t load_prog(struct wire_client *c, uint32_t id, uint32_t kind, const struct bpf_insn *insns,
+		   uint32_t count, const uint8_t *arg_kind, uint32_t num_args, struct wire_answer **a);
 
 /* ---- the checks that nearly every test makes ---- */
 
-#define check_ok(status)	ck_assert_uint_eq((status), VIRTIO_GPGPU_S_OK)
+#define check_ok(status)	   ck_assert_uint_eq((status), VIRTIO_GPGPU_S_OK)
 #define check_status(status, name) ck_assert_uint_eq((status), VIRTIO_GPGPU_S_##name)
 
 /* A point of CTX that is used nowhere else. */

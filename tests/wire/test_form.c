@@ -12,9 +12,9 @@
 #include <string.h>
 #include "fixture.h"
 
-#define CONTROL GPGPU_QUEUE_CONTROL
-#define COMPUTE GPGPU_QUEUE_COMPUTE
-#define PACKET	GPGPU_QUEUE_PACKET
+#define CONTROL	    GPGPU_QUEUE_CONTROL
+#define COMPUTE	    GPGPU_QUEUE_COMPUTE
+#define PACKET	    GPGPU_QUEUE_PACKET
 #define NUM_PACKETS 4
 
 union request {
@@ -56,31 +56,41 @@ struct command {
 	enum gpgpu_queue_kind queue;
 	size_t length, response;
 	union request r;
-	uint32_t status;	/* that the right one has */
+	uint32_t status; /* that the right one has */
 };
 
 #define RESP sizeof(struct virtio_gpgpu_resp_hdr)
 #define HDR  { .ctx_id = CTX }
 /* A point of its own each time: send() fills in seq. The fence is on a point that has been reached. */
-#define JOB  { .timeline = 40, .num_fences = 1 }
+#define JOB   { .timeline = 40, .num_fences = 1 }
 #define FENCE { .ctx_id = CTX, .timeline = 41, .seq = 1 }
 
-#define CMD(n, q, len, resp, ...)                                                                                  \
-	{ .type = VIRTIO_GPGPU_CMD_##n, .queue = q, .length = (len), .response = (resp), .r = { __VA_ARGS__ } }
+#define CMD(n, q, len, resp, ...)                                                              \
+	{                                                                                      \
+		.type = VIRTIO_GPGPU_CMD_##n, .queue = q, .length = (len), .response = (resp), \
+		.r = { __VA_ARGS__ }                                                           \
+	}
 
 static const struct command commands[] = {
 	CMD(GET_CAPS, CONTROL, 40, 240, .caps = { .hdr = HDR, .version = 1 }),
 	CMD(GET_STATS, CONTROL, 32, 160, .hdr = HDR),
 	CMD(CTX_CREATE, CONTROL, 32, RESP, .hdr = { .ctx_id = 9 }),
 	CMD(CTX_DESTROY, CONTROL, 32, RESP, .hdr = { .ctx_id = 9 }),
-	CMD(CTX_ATTACH, CONTROL, 40, RESP, .attach = { .hdr = HDR, .object = VIRTIO_GPGPU_OBJ_MAP, .id = MAP_OTHER }),
-	CMD(CTX_DETACH, CONTROL, 40, RESP, .attach = { .hdr = HDR, .object = VIRTIO_GPGPU_OBJ_MAP, .id = MAP_OTHER }),
+	CMD(CTX_ATTACH, CONTROL, 40, RESP,
+	    .attach = { .hdr = HDR, .object = VIRTIO_GPGPU_OBJ_MAP, .id = MAP_OTHER }),
+	CMD(CTX_DETACH, CONTROL, 40, RESP,
+	    .attach = { .hdr = HDR, .object = VIRTIO_GPGPU_OBJ_MAP, .id = MAP_OTHER }),
 	CMD(BUFFER_CREATE, CONTROL, 56, RESP,
 	    .buffer = { .hdr = HDR, .id = 20, .mem = VIRTIO_GPGPU_MEM_SHM, .offset = 4096, .size = 8192 }),
 	CMD(BUFFER_DESTROY, CONTROL, 40, RESP, .id = { .hdr = HDR, .id = 20 }),
 	CMD(MAP_CREATE, CONTROL, 72, RESP,
-	    .map = { .hdr = HDR, .id = 20, .map_type = VIRTIO_GPGPU_MAP_HASH, .key_size = 4, .value_size = 8,
-		     .max_entries = 8, .name = "m" }),
+	    .map = { .hdr = HDR,
+		     .id = 20,
+		     .map_type = VIRTIO_GPGPU_MAP_HASH,
+		     .key_size = 4,
+		     .value_size = 8,
+		     .max_entries = 8,
+		     .name = "m" }),
 	CMD(MAP_DESTROY, CONTROL, 40, RESP, .id = { .hdr = HDR, .id = 20 }),
 	CMD(MAP_UPDATE, CONTROL, 64, RESP,
 	    .map_op = { .op = { .hdr = HDR, .id = MAP_HASH, .key_size = 4, .value_size = 8 }, .key = { 1 } }),
@@ -91,25 +101,42 @@ static const struct command commands[] = {
 	    .map_op = { .op = { .hdr = HDR, .id = MAP_HASH, .key_size = 4 }, .key = { 1 } }),
 	CMD(MAP_FREEZE, CONTROL, 40, RESP, .id = { .hdr = HDR, .id = MAP_LPM }),
 	CMD(PROG_CREATE, CONTROL, 112, 304,
-	    .prog = { .hdr = HDR, .id = 20, .kind = VIRTIO_GPGPU_PROG_XDP, .num_insns = 2, .insns_buffer = BUF_SHM,
-		      .insns_offset = CODE_OFFSET, .name = "p" }),
+	    .prog = { .hdr = HDR,
+		      .id = 20,
+		      .kind = VIRTIO_GPGPU_PROG_XDP,
+		      .num_insns = 2,
+		      .insns_buffer = BUF_SHM,
+		      .insns_offset = CODE_OFFSET,
+		      .name = "p" }),
 	CMD(PROG_INFO, CONTROL, 40, 304, .id = { .hdr = HDR, .id = 20 }),
 	CMD(PROG_DESTROY, CONTROL, 40, RESP, .id = { .hdr = HDR, .id = 20 }),
 	CMD(JOB_CANCEL, CONTROL, 48, RESP, .cancel = { .hdr = HDR, .timeline = 41, .seq = 1 }),
 	CMD(DISPATCH, COMPUTE, sizeof(commands[0].r.dispatch), 64,
-	    .dispatch = { .r = { .hdr = HDR, .job = JOB, .prog = PROG_ADD, .num_args = 2, .grid = { 4, 100, 4 },
+	    .dispatch = { .r = { .hdr = HDR,
+				 .job = JOB,
+				 .prog = PROG_ADD,
+				 .num_args = 2,
+				 .grid = { 4, 100, 4 },
 				 .group = { 1, 1, 1 } },
 			  .fence = FENCE,
 			  .args = { { VIRTIO_GPGPU_ARG_BUFFER, BUF_SHM, 4096, 12800 },
 				    { VIRTIO_GPGPU_ARG_VALUE, 0, 3, 0 } } }),
 	CMD(COPY, COMPUTE, sizeof(commands[0].r.copy), 64,
-	    .copy = { .r = { .hdr = HDR, .job = JOB, .dst = BUF_SHM, .src = BUF_DEV, .size = 100 }, .fence = FENCE }),
+	    .copy = { .r = { .hdr = HDR, .job = JOB, .dst = BUF_SHM, .src = BUF_DEV, .size = 100 },
+		      .fence = FENCE }),
 	CMD(FILL, COMPUTE, sizeof(commands[0].r.copy), 64,
-	    .copy = { .r = { .hdr = HDR, .job = JOB, .dst = BUF_SHM, .size = 100, .pattern = 7 }, .fence = FENCE }),
-	CMD(NOP, COMPUTE, sizeof(commands[0].r.nop), 64, .nop = { .r = { .hdr = HDR, .job = JOB }, .fence = FENCE }),
+	    .copy = { .r = { .hdr = HDR, .job = JOB, .dst = BUF_SHM, .size = 100, .pattern = 7 },
+		      .fence = FENCE }),
+	CMD(NOP, COMPUTE, sizeof(commands[0].r.nop), 64,
+	    .nop = { .r = { .hdr = HDR, .job = JOB }, .fence = FENCE }),
 	CMD(PACKETS, PACKET, sizeof(commands[0].r.packets), 112 + NUM_PACKETS * 24,
-	    .packets = { .r = { .hdr = HDR, .job = JOB, .prog = PROG_PASS, .num_packets = NUM_PACKETS, .buffer = BUF_SHM,
-				.stride = 128, .offset = 64 },
+	    .packets = { .r = { .hdr = HDR,
+				.job = JOB,
+				.prog = PROG_PASS,
+				.num_packets = NUM_PACKETS,
+				.buffer = BUF_SHM,
+				.stride = 128,
+				.offset = 64 },
 			 .fence = FENCE,
 			 .descs = { { 48, 64 }, { 64, 64, 16 }, { 0, 128 }, { 114, 14, 112 } } }),
 };
@@ -122,19 +149,32 @@ struct wrong {
 	uint32_t status, reason;
 };
 
-#define W(n, str, member, val, st, re)                                                                             \
-	{ VIRTIO_GPGPU_CMD_##n, #member " = " #val, offsetof(struct virtio_gpgpu_##str, member),                  \
-	  sizeof(((struct virtio_gpgpu_##str *)0)->member), (val), VIRTIO_GPGPU_S_##st, VIRTIO_GPGPU_R_##re }
+#define W(n, str, member, val, st, re)                      \
+	{ VIRTIO_GPGPU_CMD_##n,                             \
+	  #member " = " #val,                               \
+	  offsetof(struct virtio_gpgpu_##str, member),      \
+	  sizeof(((struct virtio_gpgpu_##str *)0)->member), \
+	  (val),                                            \
+	  VIRTIO_GPGPU_S_##st,                              \
+	  VIRTIO_GPGPU_R_##re }
 /* A field of what lies behind the command's own structure. */
-#define WT(n, part, member, val, st, re)                                                                           \
-	{ VIRTIO_GPGPU_CMD_##n, #member " = " #val, offsetof(union request, part.member),                         \
-	  sizeof(((union request *)0)->part.member), (val), VIRTIO_GPGPU_S_##st, VIRTIO_GPGPU_R_##re }
-#define JOB_WRONGS(n, part)                                                                                        \
-	WT(n, part, r.job.timeline, 64, INVALID, ID), WT(n, part, r.job.timeline, UINT32_MAX, INVALID, ID),       \
-	WT(n, part, r.job.num_fences, 9, INVALID, COUNT), WT(n, part, r.job.num_fences, UINT32_MAX, INVALID, COUNT), \
-	WT(n, part, r.job.num_fences, 8, INVALID, LENGTH), WT(n, part, r.job.num_fences, 0, INVALID, LENGTH),     \
-	WT(n, part, r.job.seq, 0, INVALID, SEQUENCE), WT(n, part, fence.ctx_id, 77, NOT_FOUND, FENCE),            \
-	WT(n, part, fence.timeline, 64, INVALID, FENCE), WT(n, part, fence.seq, 0, INVALID, FENCE)
+#define WT(n, part, member, val, st, re)             \
+	{ VIRTIO_GPGPU_CMD_##n,                      \
+	  #member " = " #val,                        \
+	  offsetof(union request, part.member),      \
+	  sizeof(((union request *)0)->part.member), \
+	  (val),                                     \
+	  VIRTIO_GPGPU_S_##st,                       \
+	  VIRTIO_GPGPU_R_##re }
+#define JOB_WRONGS(n, part)                                                                                 \
+	WT(n, part, r.job.timeline, 64, INVALID, ID), WT(n, part, r.job.timeline, UINT32_MAX, INVALID, ID), \
+		WT(n, part, r.job.num_fences, 9, INVALID, COUNT),                                           \
+		WT(n, part, r.job.num_fences, UINT32_MAX, INVALID, COUNT),                                  \
+		WT(n, part, r.job.num_fences, 8, INVALID, LENGTH),                                          \
+		WT(n, part, r.job.num_fences, 0, INVALID, LENGTH),                                          \
+		WT(n, part, r.job.seq, 0, INVALID, SEQUENCE),                                               \
+		WT(n, part, fence.ctx_id, 77, NOT_FOUND, FENCE),                                            \
+		WT(n, part, fence.timeline, 64, INVALID, FENCE), WT(n, part, fence.seq, 0, INVALID, FENCE)
 
 static const struct wrong wrongs[] = {
 	W(GET_CAPS, req_caps, version, 2, UNSUPPORTED, KIND),
@@ -246,7 +286,7 @@ static const struct wrong wrongs[] = {
 	JOB_WRONGS(PACKETS, packets),
 	W(COPY, req_copy, dst, 50, NOT_FOUND, BUFFER),
 	W(COPY, req_copy, dst, BUF_OTHER, PERMISSION, BUFFER),
-	W(COPY, req_copy, dst, BUF_DEV, INVALID, RANGE),	/* it is the source too */
+	W(COPY, req_copy, dst, BUF_DEV, INVALID, RANGE), /* it is the source too */
 	W(COPY, req_copy, src, 50, NOT_FOUND, BUFFER),
 	W(COPY, req_copy, src, BUF_OTHER, PERMISSION, BUFFER),
 	W(COPY, req_copy, dst_offset, SHM_SIZE - 99, INVALID, RANGE),
@@ -340,15 +380,15 @@ static uint64_t state(void)
 	return stats.memory;
 }
 
-static void expect(const struct command *cmd, const union request *r, enum gpgpu_queue_kind queue, size_t length,
-		   size_t capacity, uint32_t status, uint32_t reason, const char *what)
+static void expect(const struct command *cmd, const union request *r, enum gpgpu_queue_kind queue,
+		   size_t length, size_t capacity, uint32_t status, uint32_t reason, const char *what)
 {
 	uint64_t before = state();
 	struct wire_answer *a = send_bytes(r, queue, length, capacity);
 
 	ck_assert_msg(a->status == status && a->reason == reason,
-		      "command %#x, %s: status %u, reason %u, detail %llu; expected %u, %u", cmd->type, what, a->status,
-		      a->reason, (unsigned long long)a->detail, status, reason);
+		      "command %#x, %s: status %u, reason %u, detail %llu; expected %u, %u", cmd->type, what,
+		      a->status, a->reason, (unsigned long long)a->detail, status, reason);
 	ck_assert_uint_eq(a->num_ranges, 0);
 	ck_assert_uint_eq(state(), before);
 	wire_answer_free(a);
@@ -362,9 +402,12 @@ static void spoil_header(const struct command *cmd, union request *r)
 
 	point(r, cmd->queue);
 	for (size_t length = 0; length < cmd->length; length++)
-		expect(cmd, r, cmd->queue, length, 4096, VIRTIO_GPGPU_S_INVALID, VIRTIO_GPGPU_R_LENGTH, "cut short");
-	expect(cmd, r, cmd->queue, cmd->length + 8, 4096, VIRTIO_GPGPU_S_INVALID, VIRTIO_GPGPU_R_LENGTH, "too long");
-	expect(cmd, r, wrong_queue, cmd->length, 4096, VIRTIO_GPGPU_S_INVALID, VIRTIO_GPGPU_R_QUEUE, "wrong queue");
+		expect(cmd, r, cmd->queue, length, 4096, VIRTIO_GPGPU_S_INVALID, VIRTIO_GPGPU_R_LENGTH,
+		       "cut short");
+	expect(cmd, r, cmd->queue, cmd->length + 8, 4096, VIRTIO_GPGPU_S_INVALID, VIRTIO_GPGPU_R_LENGTH,
+	       "too long");
+	expect(cmd, r, wrong_queue, cmd->length, 4096, VIRTIO_GPGPU_S_INVALID, VIRTIO_GPGPU_R_QUEUE,
+	       "wrong queue");
 	/* Without room for a header there is no answer to look at: no_room_for_a_header. */
 	if (cmd->response > RESP)
 		expect(cmd, r, cmd->queue, cmd->length, cmd->response - 1, VIRTIO_GPGPU_S_INVALID,
@@ -377,12 +420,13 @@ static void spoil_header(const struct command *cmd, union request *r)
 	expect(cmd, &w, cmd->queue, cmd->length + 8, 4096, VIRTIO_GPGPU_S_INVALID, VIRTIO_GPGPU_R_LENGTH,
 	       "honestly too long");
 	w.hdr.length = UINT32_MAX;
-	expect(cmd, &w, cmd->queue, cmd->length, 4096, VIRTIO_GPGPU_S_INVALID, VIRTIO_GPGPU_R_LENGTH, "hdr.length");
+	expect(cmd, &w, cmd->queue, cmd->length, 4096, VIRTIO_GPGPU_S_INVALID, VIRTIO_GPGPU_R_LENGTH,
+	       "hdr.length");
 	for (int bit = 2; bit < 32; bit++) {
 		w = *r;
 		w.hdr.flags = 1u << bit;
-		expect(cmd, &w, cmd->queue, cmd->length, 4096, VIRTIO_GPGPU_S_UNSUPPORTED, VIRTIO_GPGPU_R_FLAGS,
-		       "hdr.flags");
+		expect(cmd, &w, cmd->queue, cmd->length, 4096, VIRTIO_GPGPU_S_UNSUPPORTED,
+		       VIRTIO_GPGPU_R_FLAGS, "hdr.flags");
 	}
 	w = *r;
 	w.hdr.reserved = 1ull << 63;
@@ -392,7 +436,8 @@ static void spoil_header(const struct command *cmd, union request *r)
 		return;
 	w = *r;
 	w.hdr.ctx_id = 12345;
-	expect(cmd, &w, cmd->queue, cmd->length, 4096, VIRTIO_GPGPU_S_NOT_FOUND, VIRTIO_GPGPU_R_CTX, "hdr.ctx_id");
+	expect(cmd, &w, cmd->queue, cmd->length, 4096, VIRTIO_GPGPU_S_NOT_FOUND, VIRTIO_GPGPU_R_CTX,
+	       "hdr.ctx_id");
 }
 
 static void spoil_fields(const struct command *cmd, const union request *r, unsigned int *used)
@@ -430,8 +475,8 @@ START_TEST(every_command)
 		point(&r, cmd->queue);
 		/* Exactly the room that it needs. */
 		a = send_bytes(&r, cmd->queue, cmd->length, cmd->response);
-		ck_assert_msg(!a->status, "command %#x: status %u, reason %u, detail %llu", cmd->type, a->status,
-			      a->reason, (unsigned long long)a->detail);
+		ck_assert_msg(!a->status, "command %#x: status %u, reason %u, detail %llu", cmd->type,
+			      a->status, a->reason, (unsigned long long)a->detail);
 		ck_assert_uint_eq(a->reason, 0);
 		ck_assert_uint_eq(a->detail, 0);
 		ck_assert_uint_eq(a->length, cmd->response);
@@ -518,8 +563,10 @@ START_TEST(features)
 	ck_assert_uint_eq(caps.prog_kinds, 1u << VIRTIO_GPGPU_PROG_GPGPU);
 	check_ok(wire_buffer(bare, 0, 1, VIRTIO_GPGPU_MEM_SHM, 0, SHM_SIZE));
 	check_status(wire_buffer(bare, 0, 2, VIRTIO_GPGPU_MEM_DEVICE, 0, 4096), UNSUPPORTED);
-	check_status(wire_status(bare, wire_packets(bare, 0, next_point(), 0, 1, 1, 0, 128, &desc, 1)), UNSUPPORTED);
-	check_status(wire_prog(bare, 0, 1, VIRTIO_GPGPU_PROG_XDP, pass, 2, 1, 0, 0, NULL, 0, &a), UNSUPPORTED);
+	check_status(wire_status(bare, wire_packets(bare, 0, next_point(), 0, 1, 1, 0, 128, &desc, 1)),
+		     UNSUPPORTED);
+	check_status(wire_prog(bare, 0, 1, VIRTIO_GPGPU_PROG_XDP, pass, 2, 1, 0, 0, NULL, 0, &a),
+		     UNSUPPORTED);
 	ck_assert_uint_eq(a->reason, VIRTIO_GPGPU_R_FEATURE);
 	ck_assert_uint_eq(a->resp->hdr.generation, 5);
 	wire_answer_free(a);
@@ -531,8 +578,12 @@ END_TEST
 START_TEST(grid_overflow)
 {
 	static const uint32_t sizes[][3] = {
-		{ UINT32_MAX, UINT32_MAX, UINT32_MAX }, { 1u << 31, 1u << 31, 4 }, { 1u << 16, 1u << 16, 1u << 16 },
-		{ 1u << 31, 1u << 31, 1u << 2 },	{ 65536, 65536, 257 },	   { 1u << 22, 1u << 21, 1u << 21 },
+		{ UINT32_MAX, UINT32_MAX, UINT32_MAX },
+		{ 1u << 31, 1u << 31, 4 },
+		{ 1u << 16, 1u << 16, 1u << 16 },
+		{ 1u << 31, 1u << 31, 1u << 2 },
+		{ 65536, 65536, 257 },
+		{ 1u << 22, 1u << 21, 1u << 21 },
 	};
 	static const uint32_t one[3] = { 1, 1, 1 };
 	struct virtio_gpgpu_arg args[] = {
@@ -541,9 +592,11 @@ START_TEST(grid_overflow)
 	};
 
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		check_status(wire_status(client, wire_dispatch(client, CTX, next_point(), PROG_ADD, sizes[i], one, args, 2)),
+		check_status(wire_status(client, wire_dispatch(client, CTX, next_point(), PROG_ADD, sizes[i],
+							       one, args, 2)),
 			     INVALID);
-		check_status(wire_status(client, wire_dispatch(client, CTX, next_point(), PROG_ADD, one, sizes[i], args, 2)),
+		check_status(wire_status(client, wire_dispatch(client, CTX, next_point(), PROG_ADD, one,
+							       sizes[i], args, 2)),
 			     INVALID);
 	}
 }

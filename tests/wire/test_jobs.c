@@ -8,14 +8,16 @@
 
 static const uint32_t one[3] = { 1, 1, 1 };
 
-static uint64_t dispatch_add(uint32_t ctx, struct wire_point at, uint32_t items, uint64_t offset, uint64_t value)
+static uint64_t dispatch_add(uint32_t ctx, struct wire_point at, uint32_t items, uint64_t offset,
+			     uint64_t value)
 {
 	struct virtio_gpgpu_arg args[] = {
 		{ VIRTIO_GPGPU_ARG_BUFFER, BUF_SHM, offset, items * 8ull },
 		{ VIRTIO_GPGPU_ARG_VALUE, 0, value, 0 },
 	};
 
-	return wire_dispatch(client, ctx, at, PROG_ADD, (uint32_t[]){ items, 1, 1 }, (uint32_t[]){ 64, 1, 1 }, args, 2);
+	return wire_dispatch(client, ctx, at, PROG_ADD, (uint32_t[]){ items, 1, 1 }, (uint32_t[]){ 64, 1, 1 },
+			     args, 2);
 }
 
 /* A job that keeps a thread busy until it is cancelled. */
@@ -90,7 +92,8 @@ START_TEST(out_of_bounds)
 	struct wire_answer *a;
 
 	memset(out, 0, 2000 * 8);
-	a = wire_wait(client, wire_dispatch(client, CTX, next_point(), PROG_ADD, (uint32_t[]){ 1000, 1, 1 }, one, args, 2));
+	a = wire_wait(client, wire_dispatch(client, CTX, next_point(), PROG_ADD, (uint32_t[]){ 1000, 1, 1 },
+					    one, args, 2));
 	check_status(a->status, FAULT);
 	ck_assert_uint_eq(a->reason, VIRTIO_GPGPU_R_OUT_OF_BOUNDS);
 	ck_assert_uint_eq(a->detail, 100);
@@ -108,8 +111,10 @@ START_TEST(copy_and_fill)
 
 	for (uint32_t i = 0; i < 300000; i++)
 		shm[i] = (uint8_t)(i * 7 + i / 251);
-	check_ok(wire_status(client, wire_copy(client, CTX, next_point_on(1), BUF_DEV, 11, BUF_SHM, 3, 299997)));
-	a = wire_wait(client, wire_copy(client, CTX, next_point_on(1), BUF_SHM, 1000001, BUF_DEV, 11, 299997));
+	check_ok(wire_status(client,
+			     wire_copy(client, CTX, next_point_on(1), BUF_DEV, 11, BUF_SHM, 3, 299997)));
+	a = wire_wait(client,
+		      wire_copy(client, CTX, next_point_on(1), BUF_SHM, 1000001, BUF_DEV, 11, 299997));
 	check_ok(a->status);
 	ck_assert_uint_eq(a->num_ranges, 1);
 	ck_assert_uint_eq(a->ranges[0].offset, 1000001);
@@ -119,7 +124,8 @@ START_TEST(copy_and_fill)
 	ck_assert_uint_eq(shm[1000000], 0);
 	ck_assert_uint_eq(shm[1000001 + 299997], 0);
 
-	check_ok(wire_status(client, wire_fill(client, CTX, next_point(), BUF_SHM, 2000004, 200000, 0x04030201)));
+	check_ok(wire_status(client,
+			     wire_fill(client, CTX, next_point(), BUF_SHM, 2000004, 200000, 0x04030201)));
 	ck_assert_uint_eq(shm[2000003], 0);
 	for (uint32_t i = 0; i < 200000; i++)
 		ck_assert_uint_eq(shm[2000004 + i], i % 4 + 1);
@@ -130,7 +136,8 @@ START_TEST(copy_and_fill)
 	ck_assert_uint_eq(a->num_ranges, 0);
 	wire_answer_free(a);
 	/* Onto itself. */
-	check_status(wire_status(client, wire_copy(client, CTX, next_point(), BUF_SHM, 0, BUF_SHM, 100, 101)), INVALID);
+	check_status(wire_status(client, wire_copy(client, CTX, next_point(), BUF_SHM, 0, BUF_SHM, 100, 101)),
+		     INVALID);
 	check_ok(wire_status(client, wire_copy(client, CTX, next_point(), BUF_SHM, 0, BUF_SHM, 100, 100)));
 }
 END_TEST
@@ -143,7 +150,8 @@ START_TEST(packets)
 	struct wire_answer *a;
 
 	packet_slots(client, descs, 5000);
-	a = wire_wait(client, wire_packets(client, CTX, next_point(), 0, PROG_PASS, BUF_SHM, 0, SLOT, descs, 5000));
+	a = wire_wait(client,
+		      wire_packets(client, CTX, next_point(), 0, PROG_PASS, BUF_SHM, 0, SLOT, descs, 5000));
 	check_ok(a->status);
 	resp = &a->resp->packets;
 	results = (void *)(resp + 1);
@@ -169,7 +177,8 @@ START_TEST(packet_without_end)
 	struct wire_answer *a;
 
 	packet_slots(client, descs, 3);
-	a = wire_wait(client, wire_packets(client, CTX, next_point(), 0, PROG_XDP_SPIN, BUF_SHM, 0, SLOT, descs, 3));
+	a = wire_wait(client,
+		      wire_packets(client, CTX, next_point(), 0, PROG_XDP_SPIN, BUF_SHM, 0, SLOT, descs, 3));
 	check_ok(a->status);
 	results = (void *)(&a->resp->packets + 1);
 	ck_assert_uint_eq(a->resp->job.fault_count, 3);
@@ -194,8 +203,8 @@ START_TEST(order_all)
 	struct wire_answer *a;
 
 	packet_slots(client, descs, 8000);
-	a = wire_wait(client, wire_packets(client, CTX, next_point(), VIRTIO_GPGPU_PACKETS_ORDER_ALL, PROG_COUNT,
-					   BUF_SHM, 0, SLOT, descs, 8000));
+	a = wire_wait(client, wire_packets(client, CTX, next_point(), VIRTIO_GPGPU_PACKETS_ORDER_ALL,
+					   PROG_COUNT, BUF_SHM, 0, SLOT, descs, 8000));
 	check_ok(a->status);
 	ck_assert_uint_eq(a->resp->packets.verdicts[XDP_DROP], 8000);
 	for (uint32_t i = 0; i < 8000; i++)
@@ -218,8 +227,8 @@ START_TEST(order_flow)
 		packet[14] = (uint8_t)(i * 2654435761u >> 16) % 4;
 		packet[3] = packet[14];
 	}
-	a = wire_wait(client, wire_packets(client, CTX, next_point(), VIRTIO_GPGPU_PACKETS_ORDER_FLOW, PROG_COUNT,
-					   BUF_SHM, 0, SLOT, descs, 8000));
+	a = wire_wait(client, wire_packets(client, CTX, next_point(), VIRTIO_GPGPU_PACKETS_ORDER_FLOW,
+					   PROG_COUNT, BUF_SHM, 0, SLOT, descs, 8000));
 	check_ok(a->status);
 	ck_assert_uint_eq(a->resp->packets.verdicts[XDP_DROP], 8000);
 	for (uint32_t i = 0; i < 8000; i++) {
@@ -248,10 +257,13 @@ END_TEST
 START_TEST(sequences)
 {
 	check_ok(wire_status(client, wire_nop(client, CTX, (struct wire_point){ 50, 10, NULL, 0 })));
-	check_status(wire_status(client, wire_nop(client, CTX, (struct wire_point){ 50, 10, NULL, 0 })), INVALID);
-	check_status(wire_status(client, wire_nop(client, CTX, (struct wire_point){ 50, 9, NULL, 0 })), INVALID);
+	check_status(wire_status(client, wire_nop(client, CTX, (struct wire_point){ 50, 10, NULL, 0 })),
+		     INVALID);
+	check_status(wire_status(client, wire_nop(client, CTX, (struct wire_point){ 50, 9, NULL, 0 })),
+		     INVALID);
 	check_ok(wire_status(client, wire_nop(client, CTX, (struct wire_point){ 50, UINT64_MAX, NULL, 0 })));
-	check_status(wire_status(client, wire_nop(client, CTX, (struct wire_point){ 50, 11, NULL, 0 })), INVALID);
+	check_status(wire_status(client, wire_nop(client, CTX, (struct wire_point){ 50, 11, NULL, 0 })),
+		     INVALID);
 	/* Other timelines and contexts are not concerned. */
 	check_ok(wire_status(client, wire_nop(client, CTX, (struct wire_point){ 51, 1, NULL, 0 })));
 	check_ok(wire_status(client, wire_nop(client, OTHER_CTX, (struct wire_point){ 50, 1, NULL, 0 })));
@@ -289,7 +301,9 @@ START_TEST(long_chain)
 		struct virtio_gpgpu_fence fence = { .ctx_id = CTX, .timeline = 62, .seq = 1 };
 
 		if (i)
-			fence = (struct virtio_gpgpu_fence){ .ctx_id = CTX, .timeline = (i - 1) % 60, .seq = (i - 1) / 60 + 1 };
+			fence = (struct virtio_gpgpu_fence){ .ctx_id = CTX,
+							     .timeline = (i - 1) % 60,
+							     .seq = (i - 1) / 60 + 1 };
 		tickets[i] = wire_nop(client, CTX, (struct wire_point){ i % 60, i / 60 + 1, &fence, 1 });
 	}
 	ck_assert(still_waits(tickets[0]));
@@ -313,7 +327,8 @@ START_TEST(fences_without_end)
 	};
 	struct wire_answer *answer;
 
-	check_status(wire_status(client, wire_nop(client, CTX, (struct wire_point){ 5, 1, &self, 1 })), INVALID);
+	check_status(wire_status(client, wire_nop(client, CTX, (struct wire_point){ 5, 1, &self, 1 })),
+		     INVALID);
 	answer = wire_wait(client, tickets[2]);
 	check_status(answer->status, TIMEOUT);
 	ck_assert_uint_eq(answer->reason, VIRTIO_GPGPU_R_FENCE);
@@ -431,7 +446,8 @@ START_TEST(quiesce_under_load)
 		struct virtio_gpgpu_req_hdr r = { 0 };
 
 		for (int i = 0; i < 32; i++)
-			tickets[i] = dispatch_add(CTX, next_point_on((uint32_t)i % 8), 100000, 4096, (uint64_t)round * 100);
+			tickets[i] = dispatch_add(CTX, next_point_on((uint32_t)i % 8), 100000, 4096,
+						  (uint64_t)round * 100);
 		if (round % 2)
 			sleep_ms((unsigned int)round);
 		gpgpu_session_quiesce(wire_session(client));
@@ -445,7 +461,8 @@ START_TEST(quiesce_under_load)
 		check_ok(wire_status(client, during));
 		for (int i = 0; i < 32; i++)
 			check_ok(wire_status(client, tickets[i]));
-		ck_assert_uint_eq(first_wrong((uint64_t *)(wire_shm(client) + 4096), 100000, (uint64_t)round * 100),
+		ck_assert_uint_eq(first_wrong((uint64_t *)(wire_shm(client) + 4096), 100000,
+					      (uint64_t)round * 100),
 				  100000);
 	}
 }
@@ -480,7 +497,8 @@ START_TEST(reset_under_load)
 			if (i % 3 == 0)
 				tickets[i] = spin(client, (struct wire_point){ i, 1, NULL, 0 }, 1 << 30);
 			else if (i % 3 == 1)
-				tickets[i] = dispatch_add(CTX, (struct wire_point){ i, 1, NULL, 0 }, 100000, 4096, i);
+				tickets[i] = dispatch_add(CTX, (struct wire_point){ i, 1, NULL, 0 }, 100000,
+							  4096, i);
 			else
 				tickets[i] = wire_nop(client, CTX, (struct wire_point){ i, 1, &never, 1 });
 		}
@@ -512,7 +530,8 @@ START_TEST(reset_under_load)
 		check_ok(wire_buffer(client, CTX, BUF_SHM, VIRTIO_GPGPU_MEM_SHM, 0, SHM_SIZE));
 		check_ok(wire_map(client, CTX, MAP_ARRAY, VIRTIO_GPGPU_MAP_ARRAY, 4, 8, 4, 0));
 		make_programs(client);
-		check_ok(wire_status(client, dispatch_add(CTX, (struct wire_point){ 50, 1, NULL, 0 }, 10, 4096, 1)));
+		check_ok(wire_status(client,
+				     dispatch_add(CTX, (struct wire_point){ 50, 1, NULL, 0 }, 10, 4096, 1)));
 		check_ok(wire_stats(client, &stats));
 		ck_assert_uint_eq(stats.jobs, before + 1);
 	}
@@ -541,8 +560,8 @@ static void load_turn(struct load *load, uint64_t turns)
 		if (a)
 			check_ok(a->status);
 		wire_answer_free(a);
-		load->tickets[i] = wire_dispatch(load->c, CTX, (struct wire_point){ i, ++load->seq, NULL, 0 }, PROG_WORK,
-						 (uint32_t[]){ 4096, 1, 1 }, one, args, 2);
+		load->tickets[i] = wire_dispatch(load->c, CTX, (struct wire_point){ i, ++load->seq, NULL, 0 },
+						 PROG_WORK, (uint32_t[]){ 4096, 1, 1 }, one, args, 2);
 	}
 }
 
@@ -564,7 +583,8 @@ static void start_load(struct load *load)
 }
 
 /* Runs both for @ms. @used: device time of each. */
-static void run_loads(struct load loads[2], uint64_t turns_a, uint64_t turns_b, unsigned int ms, uint64_t used[2])
+static void run_loads(struct load loads[2], uint64_t turns_a, uint64_t turns_b, unsigned int ms,
+		      uint64_t used[2])
 {
 	uint64_t from[2] = { device_time(&loads[0]), device_time(&loads[1]) }, start = now_ns();
 
@@ -592,7 +612,8 @@ START_TEST(shares)
 	/* Jobs of very different sizes. */
 	run_loads(loads, 1000, 10000, 100, used);
 	run_loads(loads, 1000, 10000, 1000, used);
-	ck_assert_msg(used[0] < used[1] * 1.3 && used[1] < used[0] * 1.3, "1:1 became %.3f", (double)used[0] / (double)used[1]);
+	ck_assert_msg(used[0] < used[1] * 1.3 && used[1] < used[0] * 1.3, "1:1 became %.3f",
+		      (double)used[0] / (double)used[1]);
 	gpgpu_session_set_quota(wire_session(loads[0].c), &quota);
 	run_loads(loads, 1000, 10000, 1000, used);
 	ck_assert_msg(used[0] > used[1] * 2.2 && used[0] < used[1] * 4, "3:1 became %.3f",

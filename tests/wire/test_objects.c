@@ -39,19 +39,23 @@ START_TEST(sharing)
 	uint64_t value = 5, before = memory();
 	uint32_t key = 1;
 
-	check_status(wire_map_op(client, VIRTIO_GPGPU_CMD_MAP_UPDATE, OTHER_CTX, MAP_HASH, &key, 4, &value, 8, 0, NULL),
+	check_status(wire_map_op(client, VIRTIO_GPGPU_CMD_MAP_UPDATE, OTHER_CTX, MAP_HASH, &key, 4, &value, 8,
+				 0, NULL),
 		     PERMISSION);
 	check_ok(wire_attach(client, true, OTHER_CTX, VIRTIO_GPGPU_OBJ_MAP, MAP_HASH));
 	check_status(wire_attach(client, true, OTHER_CTX, VIRTIO_GPGPU_OBJ_MAP, MAP_HASH), EXISTS);
-	check_ok(wire_map_op(client, VIRTIO_GPGPU_CMD_MAP_UPDATE, OTHER_CTX, MAP_HASH, &key, 4, &value, 8, 0, NULL));
+	check_ok(wire_map_op(client, VIRTIO_GPGPU_CMD_MAP_UPDATE, OTHER_CTX, MAP_HASH, &key, 4, &value, 8, 0,
+			     NULL));
 	/* With its maker gone the other still has it; what nobody has is gone too. */
 	check_ok(wire_simple(client, VIRTIO_GPGPU_CMD_CTX_DESTROY, CTX, NULL));
-	check_ok(wire_map_op(client, VIRTIO_GPGPU_CMD_MAP_LOOKUP, OTHER_CTX, MAP_HASH, &key, 4, NULL, 0, 0, NULL));
+	check_ok(wire_map_op(client, VIRTIO_GPGPU_CMD_MAP_LOOKUP, OTHER_CTX, MAP_HASH, &key, 4, NULL, 0, 0,
+			     NULL));
 	check_status(wire_id(client, VIRTIO_GPGPU_CMD_MAP_DESTROY, 0, MAP_ARRAY, NULL), NOT_FOUND);
 	check_status(wire_id(client, VIRTIO_GPGPU_CMD_BUFFER_DESTROY, 0, BUF_DEV, NULL), NOT_FOUND);
 	ck_assert_uint_lt(memory(), before);
 	check_ok(wire_attach(client, false, OTHER_CTX, VIRTIO_GPGPU_OBJ_MAP, MAP_HASH));
-	check_status(wire_map_op(client, VIRTIO_GPGPU_CMD_MAP_LOOKUP, OTHER_CTX, MAP_HASH, &key, 4, NULL, 0, 0, NULL),
+	check_status(wire_map_op(client, VIRTIO_GPGPU_CMD_MAP_LOOKUP, OTHER_CTX, MAP_HASH, &key, 4, NULL, 0,
+				 0, NULL),
 		     PERMISSION);
 	/* Nobody's, so context 0 takes it away. */
 	check_ok(wire_id(client, VIRTIO_GPGPU_CMD_MAP_DESTROY, 0, MAP_HASH, NULL));
@@ -95,9 +99,11 @@ START_TEST(device_memory_is_zero)
 	memset(wire_shm(client) + (1 << 20), 0, 1 << 20);
 	for (int i = 0; i < 20; i++) {
 		check_ok(wire_buffer(client, CTX, 500, VIRTIO_GPGPU_MEM_DEVICE, 0, 1 << 20));
-		check_ok(wire_status(client, wire_copy(client, CTX, next_point_on(0), BUF_SHM, 0, 500, 0, 1 << 20)));
+		check_ok(wire_status(client,
+				     wire_copy(client, CTX, next_point_on(0), BUF_SHM, 0, 500, 0, 1 << 20)));
 		ck_assert(!memcmp(wire_shm(client), wire_shm(client) + (1 << 20), 1 << 20));
-		check_ok(wire_status(client, wire_fill(client, CTX, next_point_on(0), 500, 0, 1 << 20, 0x5ec4e7)));
+		check_ok(wire_status(client,
+				     wire_fill(client, CTX, next_point_on(0), 500, 0, 1 << 20, 0x5ec4e7)));
 		check_ok(wire_id(client, VIRTIO_GPGPU_CMD_BUFFER_DESTROY, CTX, 500, NULL));
 	}
 }
@@ -111,7 +117,8 @@ START_TEST(memory_limit)
 	uint32_t made = 0;
 
 	gpgpu_session_set_quota(wire_session(client), &quota);
-	while (wire_buffer(client, CTX, 1000 + made, VIRTIO_GPGPU_MEM_DEVICE, 0, 1 << 20) == VIRTIO_GPGPU_S_OK)
+	while (wire_buffer(client, CTX, 1000 + made, VIRTIO_GPGPU_MEM_DEVICE, 0, 1 << 20) ==
+	       VIRTIO_GPGPU_S_OK)
 		made++;
 	ck_assert_uint_eq(made, ((8 << 20) - before) >> 20);
 	check_status(wire_map(client, CTX, 999, VIRTIO_GPGPU_MAP_ARRAY, 4, 8, 1 << 20, 0), NO_MEMORY);
@@ -135,8 +142,13 @@ START_TEST(object_limits)
 	struct gpgpu_session_options options = {
 		.name = "limits",
 		.features = 3,
-		.limits = { .max_contexts = 4, .max_buffers = 3, .max_maps = 2, .max_programs = 1, .max_buffer = 8192,
-			    .max_map = 4096, .max_insns = 4 },
+		.limits = { .max_contexts = 4,
+			    .max_buffers = 3,
+			    .max_maps = 2,
+			    .max_programs = 1,
+			    .max_buffer = 8192,
+			    .max_map = 4096,
+			    .max_insns = 4 },
 	};
 	const struct bpf_insn pass[] = { MOV(0, 1), MOV(0, 2), MOV(0, 3), MOV(0, 2), EXIT() };
 	struct wire_client *c = wire_client_engine(engine, SHM_SIZE, &options);
@@ -169,7 +181,8 @@ END_TEST
 	wire_map_op(client, VIRTIO_GPGPU_CMD_MAP_LOOKUP, CTX, id, key, size, NULL, 0, 0, a)
 #define UPDATE(id, key, size, value, value_size, flags) \
 	wire_map_op(client, VIRTIO_GPGPU_CMD_MAP_UPDATE, CTX, id, key, size, value, value_size, flags, NULL)
-#define DELETE(id, key, size) wire_map_op(client, VIRTIO_GPGPU_CMD_MAP_DELETE, CTX, id, key, size, NULL, 0, 0, NULL)
+#define DELETE(id, key, size) \
+	wire_map_op(client, VIRTIO_GPGPU_CMD_MAP_DELETE, CTX, id, key, size, NULL, 0, 0, NULL)
 
 START_TEST(hash_map)
 {
@@ -212,7 +225,9 @@ START_TEST(hash_map)
 	key = 3;
 	check_status(DELETE(MAP_HASH, &key, 4), NOT_FOUND);
 	check_status(LOOKUP(MAP_HASH, &key, 4, NULL), NOT_FOUND);
-	check_status(wire_map_op(client, VIRTIO_GPGPU_CMD_MAP_NEXT_KEY, CTX, MAP_HASH, NULL, 0, NULL, 0, 0, NULL), END);
+	check_status(wire_map_op(client, VIRTIO_GPGPU_CMD_MAP_NEXT_KEY, CTX, MAP_HASH, NULL, 0, NULL, 0, 0,
+				 NULL),
+		     END);
 }
 END_TEST
 
@@ -250,7 +265,9 @@ START_TEST(longest_prefix)
 	static const struct {
 		uint8_t addr[4];
 		uint64_t value;
-	} wanted[] = { { { 1, 2, 3, 4 }, 1 }, { { 10, 9, 9, 9 }, 2 }, { { 10, 1, 2, 3 }, 3 }, { { 10, 1, 3, 3 }, 2 } };
+	} wanted[] = {
+		{ { 1, 2, 3, 4 }, 1 }, { { 10, 9, 9, 9 }, 2 }, { { 10, 1, 2, 3 }, 3 }, { { 10, 1, 3, 3 }, 2 }
+	};
 	uint8_t key[8];
 
 	for (size_t i = 0; i < 3; i++) {
@@ -318,12 +335,14 @@ static void check_refused(const struct bpf_insn *insns, uint32_t count, uint32_t
 	for (int i = 0; i < 2; i++) {
 		struct wire_answer *a;
 
-		check_status(load_prog(client, 100, VIRTIO_GPGPU_PROG_XDP, insns, count, NULL, 0, &a), REJECTED);
+		check_status(load_prog(client, 100, VIRTIO_GPGPU_PROG_XDP, insns, count, NULL, 0, &a),
+			     REJECTED);
 		ck_assert_uint_eq(a->reason, reason);
 		ck_assert_uint_eq(a->detail, insn);
 		ck_assert_uint_eq(a->length, sizeof(a->resp->prog));
 		ck_assert_uint_gt(strnlen((char *)a->resp->prog.message, VIRTIO_GPGPU_MESSAGE), 0);
-		ck_assert_uint_lt(strnlen((char *)a->resp->prog.message, VIRTIO_GPGPU_MESSAGE), VIRTIO_GPGPU_MESSAGE);
+		ck_assert_uint_lt(strnlen((char *)a->resp->prog.message, VIRTIO_GPGPU_MESSAGE),
+				  VIRTIO_GPGPU_MESSAGE);
 		wire_answer_free(a);
 		check_status(wire_id(client, VIRTIO_GPGPU_CMD_PROG_INFO, CTX, 100, NULL), NOT_FOUND);
 	}
@@ -337,7 +356,8 @@ START_TEST(refused_programs)
 	const struct bpf_insn falls[] = { MOV(0, 2), MOV(1, 2) };
 	const struct bpf_insn no_map[] = { LD_MAP(1, 4711), MOV(0, 2), EXIT() };
 	const struct bpf_insn not_mine[] = { MOV(0, 2), LD_MAP(1, MAP_OTHER), EXIT() };
-	const struct bpf_insn cut[] = { MOV(0, 2), INSN(BPF_LD | BPF_IMM | BPF_DW, 1, BPF_PSEUDO_MAP_FD, 0, MAP_HASH) };
+	const struct bpf_insn cut[] = { MOV(0, 2),
+					INSN(BPF_LD | BPF_IMM | BPF_DW, 1, BPF_PSEUDO_MAP_FD, 0, MAP_HASH) };
 	struct wire_answer *a;
 
 	check_refused(opcode, 3, VIRTIO_GPGPU_R_OPCODE, 1);
@@ -391,7 +411,8 @@ START_TEST(program_keeps_maps)
 	for (int i = 0; i < 3; i++) {
 		uint64_t n;
 
-		a = wire_wait(client, wire_packets(client, CTX, next_point_on(1), 0, PROG_COUNT, BUF_SHM, 0, SLOT, &desc, 1));
+		a = wire_wait(client, wire_packets(client, CTX, next_point_on(1), 0, PROG_COUNT, BUF_SHM, 0,
+						   SLOT, &desc, 1));
 		check_ok(a->status);
 		memcpy(&n, wire_shm(client) + HEADROOM + 20, 8);
 		ck_assert_uint_eq(n, (uint64_t)i);

@@ -122,8 +122,8 @@ START_TEST(whole_path)
 	make_programs(c);
 	packet_slots(c, descs, 4096);
 	for (int i = 0; i < 50; i++) {
-		a = wire_wait(c, wire_packets(c, CTX, next_point(), VIRTIO_GPGPU_PACKETS_ORDER_ALL, PROG_COUNT, BUF_SHM, 0,
-					      SLOT, descs, 4096));
+		a = wire_wait(c, wire_packets(c, CTX, next_point(), VIRTIO_GPGPU_PACKETS_ORDER_ALL,
+					      PROG_COUNT, BUF_SHM, 0, SLOT, descs, 4096));
 		check_ok(a->status);
 		ck_assert_uint_eq(a->resp->packets.verdicts[XDP_DROP], 4096);
 		ck_assert_uint_eq(a->num_ranges, 1);
@@ -275,27 +275,28 @@ START_TEST(bad_messages)
 	for (int i = 0; i < 7; i++) {
 		start_worker();
 		switch (i) {
-		case 0:	/* unknown type */
-			send_raw(&(struct gpgpu_msg){ 99, sizeof(struct gpgpu_msg), 1, 1 }, sizeof(struct gpgpu_msg));
+		case 0: /* unknown type */
+			send_raw(&(struct gpgpu_msg){ 99, sizeof(struct gpgpu_msg), 1, 1 },
+				 sizeof(struct gpgpu_msg));
 			break;
-		case 1:	/* a type that only the worker sends */
+		case 1: /* a type that only the worker sends */
 			send_raw(&(struct gpgpu_msg){ GPGPU_MSG_ACK, sizeof(struct gpgpu_msg), 1, 1 },
 				 sizeof(struct gpgpu_msg));
 			break;
-		case 2:	/* too short for its type */
+		case 2: /* too short for its type */
 			send_raw(&r, sizeof(r) - 4);
 			break;
-		case 3:	/* a size that is not true */
+		case 3: /* a size that is not true */
 			r.msg.size = 4;
 			send_raw(&r, sizeof(r));
 			break;
-		case 4:	/* longer than any */
+		case 4: /* longer than any */
 			send_raw(bytes, sizeof(bytes));
 			break;
-		case 5:	/* hello again */
+		case 5: /* hello again */
 			send_raw(&hello, sizeof(hello));
 			break;
-		case 6:	/* shorter than any */
+		case 6: /* shorter than any */
 			send_raw(bytes, 3);
 			break;
 		}
@@ -507,16 +508,17 @@ START_TEST(broken_ring)
 		case 7:
 			record->capacity = UINT32_MAX;
 			break;
-		case 8:	/* a tail that is further ahead than the ring is long */
+		case 8: /* a tail that is further ahead than the ring is long */
 			__atomic_store_n(&ring->req.tail, 3ull * RING_SIZE, __ATOMIC_SEQ_CST);
 			break;
-		case 9:	/* a tail behind the head */
+		case 9: /* a tail behind the head */
 			__atomic_store_n(&ring->req.tail, UINT64_MAX - 7, __ATOMIC_SEQ_CST);
 			break;
 		}
 		if (i < 8)
-			__atomic_store_n(&ring->req.tail, record->size ? sizeof(*record) + 32 : 64, __ATOMIC_SEQ_CST);
-		plain(GPGPU_MSG_RESUME);	/* wakes it */
+			__atomic_store_n(&ring->req.tail, record->size ? sizeof(*record) + 32 : 64,
+					 __ATOMIC_SEQ_CST);
+		plain(GPGPU_MSG_RESUME); /* wakes it */
 		check_exit(1);
 		wire_client_lost(c);
 		wire_client_free(c);
@@ -549,7 +551,8 @@ START_TEST(qemu_dies)
 	start_session();
 	make_objects();
 	make_programs(c);
-	wire_dispatch(c, CTX, next_point(), PROG_SPIN, (uint32_t[]){ 1 << 30, 1, 1 }, (uint32_t[]){ 1, 1, 1 }, NULL, 0);
+	wire_dispatch(c, CTX, next_point(), PROG_SPIN, (uint32_t[]){ 1 << 30, 1, 1 }, (uint32_t[]){ 1, 1, 1 },
+		      NULL, 0);
 	sleep_ms(20);
 	close(sock);
 	check_exit(0);
@@ -575,8 +578,9 @@ static pid_t find_child(pid_t parent, const char *name)
 		f = fopen(path, "r");
 		if (!f)
 			continue;
-		if (fgets(line, sizeof(line), f) && sscanf(line, "%d (%63[^)]) %*c %d", &pid, comm, &ppid) == 3 &&
-		    ppid == parent && !strcmp(comm, name))
+		if (fgets(line, sizeof(line), f) &&
+		    sscanf(line, "%d (%63[^)]) %*c %d", &pid, comm, &ppid) == 3 && ppid == parent &&
+		    !strcmp(comm, name))
 			found = pid;
 		fclose(f);
 	}
@@ -661,8 +665,8 @@ START_TEST(listening)
 	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", path);
 	worker = fork();
 	if (!worker) {
-		execl(getenv("GPGPU_WORKER"), "gpgpu-worker", "--listen", path, "--keep", "--jit", getenv("GPGPU_JIT"), "--log",
-		      "/dev/null", NULL);
+		execl(getenv("GPGPU_WORKER"), "gpgpu-worker", "--listen", path, "--keep", "--jit",
+		      getenv("GPGPU_JIT"), "--log", "/dev/null", NULL);
 		_exit(127);
 	}
 	for (int round = 0; round < 3; round++) {

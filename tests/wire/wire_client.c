@@ -81,7 +81,8 @@ struct wire_client *wire_client_new(void)
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&c->changed, &attr);
 	pthread_condattr_destroy(&attr);
-	c->answers = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, (GDestroyNotify)wire_answer_free);
+	c->answers =
+		g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, (GDestroyNotify)wire_answer_free);
 	c->next_ticket = 1;
 	return c;
 }

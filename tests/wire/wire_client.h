@@ -25,7 +25,7 @@
 struct wire_client;
 
 struct wire_answer {
-	size_t length;			/* 0: not even a header fitted */
+	size_t length;   /* 0: not even a header fitted */
 	uint32_t status, reason;
 	uint64_t detail;
 	struct gpgpu_range ranges[GPGPU_MAX_RANGES];
@@ -39,7 +39,7 @@ struct wire_answer {
 		struct virtio_gpgpu_resp_job job;
 		struct virtio_gpgpu_resp_packets packets;
 		uint8_t bytes[1];
-	} *resp;			/* what came, and zeros up to the largest of these */
+	} *resp;	 /* what came, and zeros up to the largest of these */
 };
 
 /* wire_client_engine() - a session of @engine with @shm_size bytes of shared memory. */
@@ -57,9 +57,9 @@ void wire_client_free(struct wire_client *c);
 /* wire_client_lost() - the worker is gone: wire_client_free() does not talk to it. */
 void wire_client_lost(struct wire_client *c);
 
-struct gpgpu_session *wire_session(struct wire_client *c);	/* NULL with a worker */
+struct gpgpu_session *wire_session(struct wire_client *c); /* NULL with a worker */
 uint8_t *wire_shm(struct wire_client *c);
-struct gpgpu_ring *wire_ring(struct wire_client *c);		/* NULL without one */
+struct gpgpu_ring *wire_ring(struct wire_client *c);  /* NULL without one */
 
 /* wire_submit() - hand in @length bytes. Return: a ticket for wire_wait(). */
 uint64_t wire_submit(struct wire_client *c, enum gpgpu_queue_kind queue, const void *request, size_t length,
@@ -103,15 +103,15 @@ struct wire_point {
 
 /* Jobs: hand in, and return the ticket. */
 uint64_t wire_nop(struct wire_client *c, uint32_t ctx, struct wire_point at);
-uint64_t wire_copy(struct wire_client *c, uint32_t ctx, struct wire_point at, uint32_t dst, uint64_t dst_offset,
-		   uint32_t src, uint64_t src_offset, uint64_t size);
-uint64_t wire_fill(struct wire_client *c, uint32_t ctx, struct wire_point at, uint32_t dst, uint64_t dst_offset,
-		   uint64_t size, uint32_t pattern);
+uint64_t wire_copy(struct wire_client *c, uint32_t ctx, struct wire_point at, uint32_t dst,
+		   uint64_t dst_offset, uint32_t src, uint64_t src_offset, uint64_t size);
+uint64_t wire_fill(struct wire_client *c, uint32_t ctx, struct wire_point at, uint32_t dst,
+		   uint64_t dst_offset, uint64_t size, uint32_t pattern);
 uint64_t wire_dispatch(struct wire_client *c, uint32_t ctx, struct wire_point at, uint32_t prog,
 		       const uint32_t grid[3], const uint32_t group[3], const struct virtio_gpgpu_arg *args,
 		       uint32_t num_args);
-uint64_t wire_packets(struct wire_client *c, uint32_t ctx, struct wire_point at, uint32_t flags, uint32_t prog,
-		      uint32_t buffer, uint64_t offset, uint32_t stride,
+uint64_t wire_packets(struct wire_client *c, uint32_t ctx, struct wire_point at, uint32_t flags,
+		      uint32_t prog, uint32_t buffer, uint64_t offset, uint32_t stride,
 		      const struct virtio_gpgpu_packet_desc *descs, uint32_t num_packets);
 
 /* wire_status() - wait for a ticket and throw the answer away but for its status. */

@@ -10,13 +10,13 @@
 struct wire_link;
 
 struct wire_client {
-	struct gpgpu_session *session;	/* or */
+	struct gpgpu_session *session; /* or */
 	struct wire_link *link;
 	uint8_t *shm;
 	uint64_t shm_size;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	GHashTable *answers;		/* by ticket, not yet taken */
+	GHashTable *answers;  /* by ticket, not yet taken */
 	uint64_t next_ticket;
 	uint64_t outstanding;
 };
@@ -27,8 +27,8 @@ void wire_answered(struct wire_client *c, uint64_t ticket, const void *response,
 		   const struct gpgpu_range *ranges, size_t num_ranges);
 
 /* wire_ring.c */
-void wire_link_submit(struct wire_client *c, uint64_t ticket, enum gpgpu_queue_kind queue, const void *request,
-		      size_t length, size_t capacity);
+void wire_link_submit(struct wire_client *c, uint64_t ticket, enum gpgpu_queue_kind queue,
+		      const void *request, size_t length, size_t capacity);
 void wire_link_poll(struct wire_client *c);
 void wire_link_wait(struct wire_client *c, const struct timespec *until);
 void wire_link_close(struct wire_client *c);

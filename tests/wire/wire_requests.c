@@ -182,8 +182,8 @@ uint64_t wire_nop(struct wire_client *c, uint32_t ctx, struct wire_point at)
 	return job(c, GPGPU_QUEUE_COMPUTE, &r, sizeof(r), VIRTIO_GPGPU_CMD_NOP, ctx, at, NULL, 0, CAPACITY);
 }
 
-uint64_t wire_copy(struct wire_client *c, uint32_t ctx, struct wire_point at, uint32_t dst, uint64_t dst_offset,
-		   uint32_t src, uint64_t src_offset, uint64_t size)
+uint64_t wire_copy(struct wire_client *c, uint32_t ctx, struct wire_point at, uint32_t dst,
+		   uint64_t dst_offset, uint32_t src, uint64_t src_offset, uint64_t size)
 {
 	struct virtio_gpgpu_req_copy r = {
 		.dst = dst,
@@ -196,8 +196,8 @@ uint64_t wire_copy(struct wire_client *c, uint32_t ctx, struct wire_point at, ui
 	return job(c, GPGPU_QUEUE_COMPUTE, &r, sizeof(r), VIRTIO_GPGPU_CMD_COPY, ctx, at, NULL, 0, CAPACITY);
 }
 
-uint64_t wire_fill(struct wire_client *c, uint32_t ctx, struct wire_point at, uint32_t dst, uint64_t dst_offset,
-		   uint64_t size, uint32_t pattern)
+uint64_t wire_fill(struct wire_client *c, uint32_t ctx, struct wire_point at, uint32_t dst,
+		   uint64_t dst_offset, uint64_t size, uint32_t pattern)
 {
 	struct virtio_gpgpu_req_copy r = {
 		.dst = dst,
@@ -223,8 +223,8 @@ uint64_t wire_dispatch(struct wire_client *c, uint32_t ctx, struct wire_point at
 		   num_args * sizeof(*args), CAPACITY);
 }
 
-uint64_t wire_packets(struct wire_client *c, uint32_t ctx, struct wire_point at, uint32_t flags, uint32_t prog,
-		      uint32_t buffer, uint64_t offset, uint32_t stride,
+uint64_t wire_packets(struct wire_client *c, uint32_t ctx, struct wire_point at, uint32_t flags,
+		      uint32_t prog, uint32_t buffer, uint64_t offset, uint32_t stride,
 		      const struct virtio_gpgpu_packet_desc *descs, uint32_t num_packets)
 {
 	struct virtio_gpgpu_req_packets r = {

@@ -23,7 +23,7 @@ struct wire_link {
 	int kick, call;
 	struct gpgpu_ring *ring;
 	size_t ring_bytes;
-	uint64_t size;		/* of each direction */
+	uint64_t size;  /* of each direction */
 	bool lost;
 };
 
@@ -226,7 +226,8 @@ static void wait_for_room(struct wire_client *c, uint64_t size)
 	struct gpgpu_ring_index *index = &c->link->ring->req;
 	uint64_t count;
 
-	for (int tries = 0; c->link->size - (index->tail - __atomic_load_n(&index->head, __ATOMIC_SEQ_CST)) < size;
+	for (int tries = 0;
+	     c->link->size - (index->tail - __atomic_load_n(&index->head, __ATOMIC_SEQ_CST)) < size;
 	     tries++) {
 		struct pollfd pfd = { .fd = c->link->call, .events = POLLIN };
 
@@ -235,15 +236,16 @@ static void wait_for_room(struct wire_client *c, uint64_t size)
 			break;
 		/* It may be blocked in its turn, until we take responses. */
 		wire_link_poll(c);
-		if (poll(&pfd, 1, 10) == 1 && read(c->link->call, &count, sizeof(count)) < 0 && errno != EAGAIN)
+		if (poll(&pfd, 1, 10) == 1 && read(c->link->call, &count, sizeof(count)) < 0 &&
+		    errno != EAGAIN)
 			wire_fail("cannot read an eventfd");
 		if (tries > WIRE_TIMEOUT_MS / 10)
 			wire_fail("the request ring stays full");
 	}
 }
 
-void wire_link_submit(struct wire_client *c, uint64_t ticket, enum gpgpu_queue_kind queue, const void *request,
-		      size_t length, size_t capacity)
+void wire_link_submit(struct wire_client *c, uint64_t ticket, enum gpgpu_queue_kind queue,
+		      const void *request, size_t length, size_t capacity)
 {
 	struct wire_link *l = c->link;
 	struct gpgpu_ring_index *index = &l->ring->req;
@@ -298,8 +300,8 @@ void wire_link_poll(struct wire_client *c)
 			if (record.kind != GPGPU_RING_RESPONSE || record.capacity > GPGPU_MAX_RANGES ||
 			    sizeof(record) + ranges_bytes + record.length > record.size)
 				wire_fail("a response record is broken");
-			wire_answered(c, record.tag, (const uint8_t *)ranges + ranges_bytes, record.length, ranges,
-				      record.capacity);
+			wire_answered(c, record.tag, (const uint8_t *)ranges + ranges_bytes, record.length,
+				      ranges, record.capacity);
 		}
 		__atomic_store_n(&index->head, index->head + record.size, __ATOMIC_SEQ_CST);
 		if (__atomic_exchange_n(&index->blocked, 0, __ATOMIC_SEQ_CST))
