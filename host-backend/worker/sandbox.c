@@ -108,7 +108,7 @@ static bool add_rules(scmp_filter_ctx ctx)
 	       !seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1,
 				 SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0)) &&
 	       !seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(socketpair), 1,
-				 SCMP_A0(SCMP_CMP_EQ, AF_UNIX)) &&
+				 SCMP_A0(SCMP_CMP_EQ, AF_UNIX, 0)) &&
 	       /* The names that libc gives to regions; harmless, and missing on older kernels. */
 	       !seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EINVAL), SCMP_SYS(prctl), 0) &&
 	       !seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(openat), 0);
