@@ -128,7 +128,7 @@ static int dial_spawn(GpgpuBackendCpu *cpu, pid_t *pid, Error **errp)
     if (sandbox_denies_spawn()) {
         error_setg(errp, "-sandbox spawn=deny keeps QEMU from starting "
                    WORKER_PROGRAM ": start it before QEMU and set property "
-                   "'path' or 'fd'");
+                   "'path' or 'fd' of " TYPE_GPGPU_BACKEND_CPU);
         return -1;
     }
     worker = find_worker(cpu, errp);

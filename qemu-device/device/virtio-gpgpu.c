@@ -187,11 +187,19 @@ static bool gpgpu_make_shm(VirtIOGpgpu *s, Error **errp)
         error_prepend(errp, "property 'shm-size': ");
         return false;
     }
-    /* the region owns the descriptor from here on, also if it fails */
-    return memory_region_init_ram_from_fd(&s->shm, OBJECT(s),
-                                          "virtio-gpgpu-shm", s->shm_size,
-                                          RAM_SHARED | RAM_NORESERVE, fd, 0,
-                                          errp);
+    /*
+     * The transport's device owns it, since we are a part of that: whoever
+     * still uses the memory after an unplug must keep alive what really holds
+     * it.
+     */
+    if (!memory_region_init_ram_from_fd(&s->shm, OBJECT(gpgpu_proxy(s)),
+                                        "virtio-gpgpu-shm", s->shm_size,
+                                        RAM_SHARED | RAM_NORESERVE, fd, 0,
+                                        errp)) {
+        close(fd);
+        return false;
+    }
+    return true;
 }
 
 /* Without gpgpu= the device has a backend of its own. */

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
 #include "qemu/osdep.h"
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include "qemu/bswap.h"
@@ -166,22 +167,21 @@ static void test_events(void)
 
 /* A worker that runs already ------------------------------------------------*/
 
-static pid_t start_worker(const char *socket)
+/* Start a worker with @fd, if any, as descriptor 3. It ends with the test. */
+static pid_t start_worker(const char *option, int fd)
 {
     const char *worker = g_getenv("GPGPU_WORKER");
-    g_autofree char *listen = g_strdup_printf("--listen=%s", socket);
-    char *argv[] = { (char *)worker, listen, (char *)"--threads=1",
-                     (char *)"--keep", NULL };
-    g_autoptr(GError) err = NULL;
-    GPid pid;
-    int i;
+    pid_t pid = fork();
 
-    g_spawn_async(NULL, argv, NULL, G_SPAWN_DO_NOT_REAP_CHILD, NULL, NULL, &pid,
-                  &err);
-    g_assert_no_error(err);
-    for (i = 0; access(socket, F_OK) < 0; i++) {
-        g_assert_cmpint(i, <, 10000);
-        g_usleep(1000);
+    g_assert_cmpint(pid, >=, 0);
+    if (!pid) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (fd >= 0) {
+            dup2(fd, 3);
+        }
+        dup2(STDERR_FILENO, STDOUT_FILENO);
+        execl(worker, worker, "--threads=1", option, NULL);
+        _exit(127);
     }
     return pid;
 }
@@ -190,15 +190,21 @@ static void test_sandbox(void)
 {
     g_autofree char *dir = g_dir_make_tmp("gpgpu-XXXXXX", NULL);
     g_autofree char *path = g_build_filename(dir, "worker", NULL);
+    g_autofree char *listen = g_strdup_printf("--listen=%s", path);
     pid_t worker;
     Guest *guest;
     Device *dev;
+    int i;
 
     if (!g_getenv("GPGPU_WORKER")) {
         g_test_skip("needs GPGPU_WORKER to start a worker");
         return;
     }
-    worker = start_worker(path);
+    worker = start_worker(listen, -1);
+    for (i = 0; access(path, F_OK) < 0; i++) {
+        g_assert_cmpint(i, <, 10000);
+        g_usleep(1000);
+    }
     guest = guest_start_raw("q35", "-sandbox on,spawn=deny -object "
                             "gpgpu-backend-cpu,id=gpu0,path=%s " SMALL, path);
     dev = start_one(guest);
@@ -219,29 +225,21 @@ static void test_sandbox(void)
 static void test_passed_fd(void)
 {
     Guest *guest = guest_start_raw("pc", "%s", "");
-    const char *program = g_getenv("GPGPU_WORKER");
     struct virtio_gpgpu_req_caps caps = req_caps(1);
-    char *argv[] = { (char *)program, (char *)"--fd=3", NULL };
     Response response;
     int fds[2];
     pid_t pid;
     Device *dev;
     QDict *row;
 
-    if (!program) {
+    if (!g_getenv("GPGPU_WORKER")) {
         g_test_skip("needs GPGPU_WORKER to start a worker");
         guest_stop(guest);
         return;
     }
     g_assert_cmpint(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds),
                     ==, 0);
-    pid = fork();
-    g_assert_cmpint(pid, >=, 0);
-    if (!pid) {
-        dup2(fds[1], 3);
-        execv(program, argv);
-        _exit(127);
-    }
+    pid = start_worker("--fd=3", fds[1]);
     close(fds[1]);
     qtest_qmp_fds_assert_success(guest->qts, &fds[0], 1,
         "{ 'execute': 'getfd', 'arguments': { 'fdname': 'worker' } }");
