@@ -180,10 +180,10 @@ enum virtio_gpgpu_reason {
 	VIRTIO_GPGPU_R_UNREACHABLE	= 106,
 	VIRTIO_GPGPU_R_IRREDUCIBLE	= 107,
 	VIRTIO_GPGPU_R_HELPER_ARG	= 108,	/* argument kind or size not what the helper takes */
-	VIRTIO_GPGPU_R_STACK		= 109,	/* over 512 bytes a frame */
+	VIRTIO_GPGPU_R_STACK		= 109,	/* outside of the frame's 512 bytes */
 	VIRTIO_GPGPU_R_POINTER		= 110,	/* arithmetic or store that a pointer does not allow */
 	VIRTIO_GPGPU_R_COMPILER		= 111,	/* the compiler failed; message has its words */
-	VIRTIO_GPGPU_R_OUT_OF_BOUNDS	= 112,	/* run time: access outside its region */
+	VIRTIO_GPGPU_R_OUT_OF_BOUNDS	= 112,	/* run time: access outside its region, store to a read-only one */
 	VIRTIO_GPGPU_R_OUT_OF_FUEL	= 113,	/* run time: too many instructions */
 	VIRTIO_GPGPU_R_MISALIGNED	= 114,	/* run time: atomic on an unaligned address */
 	/* device */
@@ -293,7 +293,7 @@ enum virtio_gpgpu_map_type {		/* bit numbers in caps.map_types */
 
 #define VIRTIO_GPGPU_MAP_F_RDONLY_PROG	(1u << 0)	/* programs may not write */
 #define VIRTIO_GPGPU_MAX_KEY		512
-#define VIRTIO_GPGPU_MAX_VALUE		(1u << 16)	/* larger for an array of one element: see spec */
+#define VIRTIO_GPGPU_MAX_VALUE		(1u << 16)	/* an array of one element, for globals: 16 MiB */
 
 struct virtio_gpgpu_req_map_create {
 	struct virtio_gpgpu_req_hdr hdr;
@@ -456,7 +456,7 @@ struct virtio_gpgpu_req_packets {	/* then fences, then descs[num_packets] */
 
 struct virtio_gpgpu_packet_desc {
 	__le32 data_off;		/* headroom: where the packet starts in its slot */
-	__le32 data_len;		/* bytes */
+	__le32 data_len;		/* bytes, at least 14 */
 	__le16 meta_len;		/* metadata in front of the packet; multiple of 4, up to 252 */
 	__le16 rx_queue;
 	__le32 ingress_port;		/* xdp_md.ingress_ifindex */
@@ -468,7 +468,7 @@ struct virtio_gpgpu_packet_result {
 	__le32 data_off;		/* new start in the slot */
 	__le32 data_len;		/* new length */
 	__le16 meta_len;
-	__le16 fault;			/* 0 or VIRTIO_GPGPU_R_OUT_OF_* */
+	__le16 fault;			/* 0 or VIRTIO_GPGPU_R_OUT_OF_*, _R_MISALIGNED */
 	__le32 fault_insn;
 };
 

@@ -26,6 +26,7 @@
 #include "vectors.h"
 
 #define MAX_ACTIONS 64
+#define CORKED	    4 /* requests at once, at most */
 #define MAX_PROGRAM 1024
 #define FEATURES    ((1 << VIRTIO_GPGPU_F_PACKET) | (1 << VIRTIO_GPGPU_F_DEVICE_MEM))
 
@@ -45,7 +46,7 @@ struct session {
 	uint32_t generation;
 	bool stopped;
 	uint32_t num_pending;
-	struct pending pending[MAX_ACTIONS];
+	struct pending pending[MAX_ACTIONS * CORKED];
 };
 
 static struct gpgpu_engine *engine;
@@ -253,6 +254,13 @@ static void act(struct session *s, struct input *in)
 		return;
 	case 10:
 		quota(s, in);
+		return;
+	case 11:
+		/* As the thread that serves a ring does, also one that has not heard of a stop. */
+		gpgpu_session_cork(s->session);
+		for (int i = input_byte(in) % CORKED; i >= 0; i--)
+			submit(s, in, input_byte(in));
+		gpgpu_session_uncork(s->session);
 		return;
 	default:
 		settle();

@@ -117,7 +117,8 @@ enum {
 	GO_ON = 0xc8,
 	RESET = 0xc9,
 	QUOTA = 0xca,
-	SETTLE = 0xcb
+	CORK = 0xcb,
+	SETTLE = 0xcc
 };
 
 static void set_up(struct seed *seed)
@@ -199,7 +200,7 @@ static void session_seeds(const char *directory)
 			PUT(&seed, RESET);
 			break;
 		case 3:
-			PUT(&seed, QUOTA, 3, 1, 1, SETTLE);
+			PUT(&seed, QUOTA, 3, 1, 1, CORK, 1, NOP, 0, 0, 0, 0, 0, CAPS, 0, 0, 0, SETTLE);
 			break;
 		case 4:
 			PUT(&seed, CTX, 0, 1, 0, SETTLE);
