@@ -62,8 +62,10 @@ struct command {
 #define RESP sizeof(struct virtio_gpgpu_resp_hdr)
 #define HDR  { .ctx_id = CTX }
 /* A point of its own each time: send() fills in seq. The fence is on a point that has been reached. */
-#define JOB   { .timeline = 40, .num_fences = 1 }
-#define FENCE { .ctx_id = CTX, .timeline = 41, .seq = 1 }
+#define JOB		     { .timeline = 40, .num_fences = 1 }
+#define FENCE		     { .ctx_id = CTX, .timeline = 41, .seq = 1 }
+
+#define DESC(off, len, meta) { .data_off = (off), .data_len = (len), .meta_len = (meta), .ingress_port = 1 }
 
 #define CMD(n, q, len, resp, ...)                                                              \
 	{                                                                                      \
@@ -138,7 +140,8 @@ static const struct command commands[] = {
 				.stride = 128,
 				.offset = 64 },
 			 .fence = FENCE,
-			 .descs = { { 48, 64 }, { 64, 64, 16 }, { 0, 128 }, { 114, 14, 112 } } }),
+			 .descs = { DESC(48, 64, 0), DESC(64, 64, 16), DESC(0, 128, 0),
+				    DESC(114, 14, 112) } }),
 };
 
 struct wrong {
