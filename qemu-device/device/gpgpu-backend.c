@@ -163,6 +163,7 @@ static bool backend_dial(GpgpuBackend *backend, Error **errp)
 {
     GpgpuBackendClass *bc = GPGPU_BACKEND_GET_CLASS(backend);
     pid_t pid = 0;
+    Error *err = NULL;
     int fd = bc->dial(backend, &pid, errp);
 
     if (fd < 0) {
@@ -171,8 +172,14 @@ static bool backend_dial(GpgpuBackend *backend, Error **errp)
     trace_gpgpu_backend_dialled(fd, pid);
     /* a worker that never says WELCOME */
     backend_redial(backend, GPGPU_CONNECT_TIMEOUT_MS);
-    if (!gpgpu_connection_start(backend, fd, pid, errp)) {
-        g_free(gpgpu_connection_stop(backend, ""));
+    if (!gpgpu_connection_start(backend, fd, pid, &err)) {
+        /* how it ended says more than that it cannot be written to */
+        g_autofree char *text = gpgpu_connection_stop(backend,
+                                                      error_get_pretty(err));
+
+        error_free(err);
+        error_setg(errp, "gpgpu-worker is of no use: %s", text);
+        timer_del(backend->timer);
         backend->state = GPGPU_BACKEND_CLOSED;
         return false;
     }
