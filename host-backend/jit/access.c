@@ -8,7 +8,7 @@
  * constant: o <= len && n <= len - o.
  *
  * Speculation. The processor may run ahead of a check that fails. So a pointer with a variable part goes
- * through gp_nospec() before the base is added: an instruction sequence that LLVM cannot see into, which
+ * through nospec() before the base is added: an instruction sequence that LLVM cannot see into, which
  * leaves offsets alone that can pass the check and turns all others into 0. It works on the pointer
  * without the instruction's displacement, so that LLVM keeps one result per pointer value; what the displacement
  * adds stays within the guards around each region (GP_GUARD). Offsets that are constants from a
@@ -142,13 +142,17 @@ void gp_tr_stack(struct gp_tr *tr, LLVMValueRef caller_stack)
 
 /* ------------------------------------------------------------------- checks */
 
+/* Largest displacement that the guards make room for, beside the slack of nospec(). */
+#define MAX_DISPLACEMENT 32000
+
 /*
  * An offset that the processor cannot use before the check has passed, unless it is close to the region: keeps o where
- * o + 2^15 < len + 2^16 (what the check lets through, displacement and size taken into account), else 0.
+ * 0 <= o + 32768 < len + 65024, else 0. The check lets o through from -32000 to len + 31999 (displacements), and what
+ * is kept reaches from -32768 - 32000 to len + 32255 + 32000 + 8, which is within GP_GUARD.
  */
 static LLVMValueRef nospec(struct gp_tr *tr, LLVMValueRef off, LLVMValueRef len)
 {
-	LLVMValueRef span = LLVMBuildAdd(tr->b, len, gp_tr_const(tr, 65536), ""), args[2] = { off, span };
+	LLVMValueRef span = LLVMBuildAdd(tr->b, len, gp_tr_const(tr, 65024), ""), args[2] = { off, span };
 	bool small = LLVMIsAConstantInt(span) && LLVMConstIntGetSExtValue(span) <= INT32_MAX;
 
 	return gp_tr_asm(tr, "leaq 32768($1), $0\n\tcmpq $2, $0\n\tsbbq $0, $0\n\tandq $1, $0",
@@ -183,6 +187,10 @@ static LLVMValueRef checked(struct gp_tr *tr, LLVMValueRef base, LLVMValueRef le
 	LLVMValueRef at = off ? LLVMBuildAdd(tr->b, reg_off, gp_tr_const(tr, off), "") : reg_off;
 
 	gp_tr_fault_if(tr, bad_range(tr, at, size, len), VIRTIO_GPGPU_R_OUT_OF_BOUNDS);
+	if (off < -MAX_DISPLACEMENT || off > MAX_DISPLACEMENT) {
+		reg_off = at;
+		off = 0;
+	}
 	if (!trusted) {
 		at = nospec(tr, reg_off, len);
 		base = offset_pointer(tr, base, at);

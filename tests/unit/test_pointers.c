@@ -234,6 +234,7 @@ static void run(const struct pattern *p, const struct target *target, struct out
 	for (uint32_t i = 0; i < sizeof(packet); i++)
 		packet[i] = (uint8_t)i;
 	if (p->kind == VIRTIO_GPGPU_PROG_GPGPU) {
+		run.num_packets = 0;
 		run.num_args = 3;
 		run.args[0] = (struct run_arg){ VIRTIO_GPGPU_ARG_BUFFER, 0, zeros, sizeof(zeros) };
 		run.args[1] = (struct run_arg){ VIRTIO_GPGPU_ARG_BUFFER_RO, 0, packet, sizeof(packet) };
