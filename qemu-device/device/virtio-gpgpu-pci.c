@@ -35,6 +35,7 @@ static void virtio_gpgpu_pci_realize(VirtIOPCIProxy *vpci_dev, Error **errp)
     VirtIOGpgpuPCI *dev = VIRTIO_GPGPU_PCI(vpci_dev);
     VirtIOGpgpu *s = &dev->vdev;
 
+    virtio_gpgpu_auto_queues(s);
     if (vpci_dev->nvectors == DEV_NVECTORS_UNSPECIFIED) {
         /* configuration, control, event, and one per job queue */
         vpci_dev->nvectors = 3 + s->num_compute_queues + s->num_packet_queues;

@@ -143,6 +143,14 @@ static void virtio_gpgpu_reset(VirtIODevice *vdev)
 
 /* Realize -------------------------------------------------------------------*/
 
+void virtio_gpgpu_auto_queues(VirtIOGpgpu *s)
+{
+    if (s->num_packet_queues == VIRTIO_GPGPU_AUTO_QUEUES) {
+        s->num_packet_queues = virtio_has_feature(s->host_features,
+                                                  VIRTIO_GPGPU_F_PACKET);
+    }
+}
+
 static bool gpgpu_check_properties(VirtIOGpgpu *s, Error **errp)
 {
     if (s->num_compute_queues < 1 ||
@@ -151,15 +159,17 @@ static bool gpgpu_check_properties(VirtIOGpgpu *s, Error **errp)
                    s->num_compute_queues, VIRTIO_GPGPU_MAX_QUEUES);
         return false;
     }
+    virtio_gpgpu_auto_queues(s);
     if (s->num_packet_queues > VIRTIO_GPGPU_MAX_QUEUES) {
         error_setg(errp, "property 'num-packet-queues': %u is more than %d",
                    s->num_packet_queues, VIRTIO_GPGPU_MAX_QUEUES);
         return false;
     }
-    if (virtio_has_feature(s->host_features, VIRTIO_GPGPU_F_PACKET) !=
-        (s->num_packet_queues > 0)) {
-        error_setg(errp, "property 'num-packet-queues': %u with packet=%s",
-                   s->num_packet_queues, s->num_packet_queues ? "off" : "on");
+    if (!s->num_packet_queues) {
+        virtio_clear_feature(&s->host_features, VIRTIO_GPGPU_F_PACKET);
+    } else if (!virtio_has_feature(s->host_features, VIRTIO_GPGPU_F_PACKET)) {
+        error_setg(errp, "property 'num-packet-queues': %u with packet=off",
+                   s->num_packet_queues);
         return false;
     }
     if (s->queue_size < 2 || s->queue_size > VIRTQUEUE_MAX_SIZE ||
@@ -372,7 +382,8 @@ static const Property virtio_gpgpu_properties[] = {
                      IOThread *),
     DEFINE_PROP_UINT16("num-compute-queues", VirtIOGpgpu, num_compute_queues,
                        1),
-    DEFINE_PROP_UINT16("num-packet-queues", VirtIOGpgpu, num_packet_queues, 1),
+    DEFINE_PROP_UINT16("num-packet-queues", VirtIOGpgpu, num_packet_queues,
+                       VIRTIO_GPGPU_AUTO_QUEUES),
     DEFINE_PROP_UINT16("queue-size", VirtIOGpgpu, queue_size, 256),
     DEFINE_PROP_SIZE("shm-size", VirtIOGpgpu, shm_size, 256 * MiB),
     /* what the guest may take; all can be changed with gpgpu-set-quota */

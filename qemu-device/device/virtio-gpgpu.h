@@ -141,6 +141,10 @@ void virtio_gpgpu_queue_reset(VirtIODevice *vdev, uint32_t index);
 
 /* virtio-gpgpu.c: BQL */
 
+/* num-packet-queues: one if there is the feature */
+#define VIRTIO_GPGPU_AUTO_QUEUES    UINT16_MAX
+void virtio_gpgpu_auto_queues(VirtIOGpgpu *s);
+
 /* Devices by user-given id or QOM path; NULL with @errp set. */
 VirtIOGpgpu *virtio_gpgpu_find(const char *id, Error **errp);
 void virtio_gpgpu_foreach(void (*fn)(VirtIOGpgpu *s, void *opaque),

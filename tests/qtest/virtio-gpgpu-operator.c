@@ -117,7 +117,7 @@ static void test_wrong_properties(void)
         { "num-compute-queues=0", "'num-compute-queues'" },
         { "num-compute-queues=17", "'num-compute-queues'" },
         { "num-packet-queues=17", "'num-packet-queues'" },
-        { "num-packet-queues=0", "'num-packet-queues'" },
+        { "num-packet-queues=2,packet=off", "'num-packet-queues'" },
         { "shm-size=3M", "'shm-size'" },
         { "shm-size=4k", "'shm-size'" },
         { "iothread=nobody", "nobody" },

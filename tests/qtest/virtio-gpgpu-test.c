@@ -71,6 +71,32 @@ static void test_config(void)
     stop_one(dev);
 }
 
+/* No packet queues, said in either way, means no packet feature. */
+static void check_no_packets(const char *how)
+{
+    Guest *guest = guest_start("q35", SMALL ",%s", how);
+    Device *dev = device_new(guest, SLOT);
+    uint64_t features;
+
+    qvirtio_start_device(dev->vdev);
+    features = qvirtio_get_features(dev->vdev);
+    g_assert_false(features & 1ull << VIRTIO_GPGPU_F_PACKET);
+    qvirtio_set_features(dev->vdev, features & ~QVIRTIO_F_BAD_FEATURE);
+    g_assert_cmpint(qvirtio_config_readw(dev->vdev,
+                        offsetof(struct virtio_gpgpu_config,
+                                 num_packet_queues)), ==, 0);
+    g_assert_cmpint(qvirtio_config_readw(dev->vdev,
+                        offsetof(struct virtio_gpgpu_config,
+                                 num_compute_queues)), ==, 1);
+    stop_one(dev);
+}
+
+static void test_no_packets(void)
+{
+    check_no_packets("packet=off");
+    check_no_packets("num-packet-queues=0");
+}
+
 static void test_round_trip(void)
 {
     Guest *guest = guest_start("q35", SMALL);
@@ -395,6 +421,7 @@ static void test_iommu_iothread(void)
 
 const TestCase device_cases[] = {
     { "config", test_config },
+    { "no-packets", test_no_packets },
     { "round-trip", test_round_trip },
     { "shared-memory", test_shared_memory },
     { "bad-input", test_bad_input },
