@@ -412,6 +412,7 @@ void gp_compiles_cancel(struct gpgpu_session *s, const struct gp_context *ctx, s
 			continue;
 		list_del(&compile->link);
 		gp_object_remove(&compile->program->object);
+		gp_object_unref(&compile->program->object);
 		gp_answer(s, compile->req, result, done);
 		compile->req = NULL;
 		compile->program = NULL;

@@ -15,11 +15,11 @@
  */
 struct gp_compile {
 	struct list link;  /* in session->compiles; session's lock */
-	struct list queue_link;	/* in the compiler's queue; compiler's lock */
+	struct list queue_link; /* in the compiler's queue; compiler's lock */
 	struct gpgpu_session *session; /* reference */
 	const struct gp_context *ctx; /* valid as long as req */
-	struct gp_request *req;	/* NULL: answered already */
-	struct gp_program *program; /* valid as long as req */
+	struct gp_request *req; /* NULL: answered already */
+	struct gp_program *program; /* reference, as long as req */
 	struct gp_prog prog;
 	struct bpf_insn *insns;
 	struct gp_map_desc *maps;

@@ -277,6 +277,13 @@ static struct gp_result fill_packets(struct gp_job *job, const struct virtio_gpg
 
 static struct gp_result submit(struct gp_job *job, struct gp_result result, struct list *done)
 {
+	struct gpgpu_session *s = job->session;
+
+	job->bytes = job->req->length + job->req->response_length;
+	if (!result.status && job->bytes > GP_MAX_JOB_BYTES - s->job_bytes) {
+		gp_response_drop(job->req);
+		result = GP_ERR(LIMIT, JOB_LIMIT, GP_MAX_JOB_BYTES);
+	}
 	if (!result.status)
 		return gp_job_submit(job, done);
 	job->req->num_ranges = 0;

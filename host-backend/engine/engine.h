@@ -20,9 +20,10 @@
 #include "object.h"
 #include "sched.h"
 
-#define GP_MAX_REQUEST (1u << 20)
-#define GP_MAX_THREADS 256
-#define GP_MAX_GROUP   1024 /* work items of one group */
+#define GP_MAX_REQUEST	 (1u << 20)
+#define GP_MAX_JOB_BYTES (64u << 20) /* of requests and responses of jobs that have not ended */
+#define GP_MAX_THREADS	 256
+#define GP_MAX_GROUP	 1024 /* work items of one group */
 
 /* How long a job may wait for its fences, and run, before it is answered S_TIMEOUT. */
 #define GP_HOLD_NS (10ull * 1000000000)
@@ -62,7 +63,7 @@ struct gp_request {
 	struct gpgpu_range ranges[VIRTIO_GPGPU_MAX_ARGS];
 	size_t num_ranges;
 	uint8_t *response;  /* zeroed; `small` or on the heap */
-	size_t response_length;	/* header included; 0: header only */
+	size_t response_length; /* header included; 0: header only */
 	uint8_t small[384];
 	size_t length;
 	uint8_t bytes[];	 /* the copy of what the guest sent */
@@ -79,7 +80,7 @@ struct gpgpu_session {
 	int refs;	  /* atomic: the owner's, and programs being compiled */
 
 	pthread_mutex_t lock;
-	pthread_cond_t changed;	/* busy, jobs or gate changed while somebody waits */
+	pthread_cond_t changed; /* busy, jobs or gate changed while somebody waits */
 	uint64_t features;
 	uint32_t generation;
 	bool paused;   /* between quiesce and resume */
@@ -90,6 +91,7 @@ struct gpgpu_session {
 	struct list answered;  /* requests answered while paused */
 	struct list jobs;  /* not ended */
 	uint32_t num_jobs;
+	uint64_t job_bytes;
 	struct list held;  /* jobs that are the first of their timeline and HELD */
 	struct list compiles;  /* struct gp_compile of this session, not answered */
 	struct gp_table tables[VIRTIO_GPGPU_OBJ_PROG + 1]; /* by enum virtio_gpgpu_object */
@@ -97,7 +99,7 @@ struct gpgpu_session {
 	uint64_t memory, memory_max, memory_limit;
 	struct gpgpu_stats stats; /* but the times and the memory */
 	struct gp_cache *cache;
-	int64_t compile_budget;	/* ns of compiling that it may still use */
+	int64_t compile_budget; /* ns of compiling that it may still use */
 	uint64_t compile_refilled; /* when that was last topped up; 0: never */
 	uint64_t pause_start, paused_ns; /* time in pauses does not count for time limits */
 

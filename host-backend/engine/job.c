@@ -153,6 +153,7 @@ struct gp_result gp_job_submit(struct gp_job *job, struct list *done)
 	list_add_tail(&job->timeline->jobs, &job->timeline_link);
 	list_add_tail(&s->jobs, &job->link);
 	s->num_jobs++;
+	s->job_bytes += job->bytes;
 	job->ctx->jobs++;
 	if (first) {
 		becomes_head(job);
@@ -278,6 +279,7 @@ static void end_job(struct gp_job *job, struct list *done)
 	gp_answer(s, req, result, done);
 
 	s->num_jobs--;
+	s->job_bytes -= job->bytes;
 	ctx->jobs--;
 	free_job(job);
 	if (s->resetting)

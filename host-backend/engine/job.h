@@ -33,6 +33,7 @@ struct gp_job {
 	struct gp_timeline *timeline;
 	uint64_t seq;
 	struct virtio_gpgpu_fence fences[VIRTIO_GPGPU_MAX_FENCES]; /* host endian */
+	uint64_t bytes; /* of request and response */
 	uint32_t num_fences;  /* not reached yet */
 	enum gp_job_state state;
 	uint64_t arrived;  /* ns */
@@ -42,7 +43,7 @@ struct gp_job {
 
 	/* what runs */
 	uint32_t type;   /* enum virtio_gpgpu_cmd */
-	uint64_t items;	/* 0: nothing runs */
+	uint64_t items; /* 0: nothing runs */
 	struct gp_program *prog; /* reference, or NULL */
 	struct gp_buffer *buffers[VIRTIO_GPGPU_MAX_ARGS]; /* references */
 	uint32_t num_buffers;
@@ -63,19 +64,19 @@ struct gp_job {
 
 	/* progress */
 	struct gp_sched_entry entry;
-	bool cancelled;	/* hand out no more */
+	bool cancelled; /* hand out no more */
 	uint64_t next;   /* without parts: first item not handed out */
 	struct gp_span *left;  /* handed out and not run, because a slice was ended early */
 	uint32_t num_left;
 	uint64_t remaining;  /* items not handed out */
 	uint32_t in_flight;  /* chunks that run */
-	double item_ns;	/* 0: unknown */
+	double item_ns; /* 0: unknown */
 	uint64_t last_count;  /* items of the last chunk */
 	uint64_t device_ns;
 	uint64_t first_slice;  /* ns, 0: none yet */
 	uint32_t slices;
 	struct gp_faults faults;
-	bool finishing;	/* whoever set it ends the job */
+	bool finishing; /* whoever set it ends the job */
 };
 
 /* What one slice runs. */

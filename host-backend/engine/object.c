@@ -103,6 +103,7 @@ void gp_object_add(struct gpgpu_session *s, struct gp_object *object, uint32_t t
 	object->type = type;
 	object->id = id;
 	object->refs = 1;
+	object->listed = true;
 	attach(object, ctx);
 	g_hash_table_insert(s->tables[type].by_id, key_of(id), object);
 }
@@ -163,6 +164,9 @@ void gp_object_unref(struct gp_object *object)
 
 void gp_object_remove(struct gp_object *object)
 {
+	if (!object->listed)
+		return;
+	object->listed = false;
 	g_hash_table_remove(object->session->tables[object->type].by_id, key_of(object->id));
 	gp_object_unref(object);
 }
@@ -185,6 +189,7 @@ static gboolean sweep_object(gpointer key, gpointer value, gpointer opaque)
 		if (object->num_ctx)
 			return FALSE;
 	}
+	object->listed = false;
 	gp_object_unref(object);
 	return TRUE;
 }

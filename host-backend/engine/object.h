@@ -41,6 +41,7 @@ struct gp_object {
 	uint32_t id;
 	uint32_t type;  /* enum virtio_gpgpu_object */
 	uint32_t refs;  /* the table's counts for one */
+	bool listed;  /* in its table */
 	uint32_t num_ctx;
 	uint32_t *ctx;  /* ids of the contexts it is attached to */
 	uint64_t memory; /* bytes charged to the session */
@@ -73,7 +74,7 @@ struct gp_program {
 	struct gp_map **maps; /* the same, as generated code sees them */
 	struct gp_image *image; /* NULL while it is being compiled */
 	uint64_t compile_ns;
-	double item_ns;	/* what one item took lately, 0: unknown; engine's lock */
+	double item_ns; /* what one item took lately, 0: unknown; engine's lock */
 };
 
 /* A table per kind of object. */
@@ -105,7 +106,7 @@ struct gp_result gp_object_find(struct gpgpu_session *s, uint32_t type, uint32_t
 /* gp_object_find_req() - the same for a struct virtio_gpgpu_req_id. @destroy: context 0 may. */
 struct gp_result gp_object_find_req(struct gpgpu_session *s, uint32_t type, const struct gp_request *req,
 				    bool destroy, struct gp_object **out);
-/* gp_object_remove() - out of the table; freed once nobody uses it. */
+/* gp_object_remove() - out of the table, if it is there still; freed once nobody uses it. */
 void gp_object_remove(struct gp_object *object);
 struct gp_object *gp_object_ref(struct gp_object *object);
 void gp_object_unref(struct gp_object *object);

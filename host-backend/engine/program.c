@@ -157,7 +157,11 @@ void gp_program_done(struct gp_compile *compile, struct gp_image *image, const s
 	list_del(&compile->link);
 	gp_uncharge(s, prog->object.memory);
 	prog->object.memory = 0;
-	if (image && !gp_charge(s, image->map_bytes)) {
+	if (image && !prog->object.listed) {
+		gp_image_unref(image);
+		image = NULL;
+		result = GP_ERR(CANCELLED, PROG, prog->object.id);
+	} else if (image && !gp_charge(s, image->map_bytes)) {
 		gp_image_unref(image);
 		image = NULL;
 		result = GP_ERR(NO_MEMORY, MEMORY_LIMIT, s->memory_limit);
@@ -176,6 +180,7 @@ void gp_program_done(struct gp_compile *compile, struct gp_image *image, const s
 			s->stats.rejected++;
 		gp_object_remove(&prog->object);
 	}
+	gp_object_unref(&prog->object);
 	gp_answer(s, req, result, done);
 }
 
@@ -222,7 +227,8 @@ struct gp_result gp_cmd_prog_create(struct gpgpu_session *s, struct gp_context *
 
 	compile->ctx = ctx;
 	compile->req = req;
-	compile->program = prog;
+	/* It may lose its last context, and with it its place in the table, before it is compiled. */
+	compile->program = (struct gp_program *)gp_object_ref(&prog->object);
 	compile->prog.kind = r->kind;
 	compile->prog.num_maps = prog->num_maps;
 	compile->prog.num_args = r->num_args;

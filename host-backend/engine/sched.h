@@ -17,7 +17,7 @@
 #define GP_SCHED_NO_CAP	   10000u
 
 struct gp_sched {
-	uint64_t vtime;	/* start tag of the tenant that was picked last */
+	uint64_t vtime; /* start tag of the tenant that was picked last */
 	uint32_t servers; /* slices that can run at the same time */
 	uint32_t entries; /* in all queues, of any state */
 	struct list tenants;
@@ -26,16 +26,16 @@ struct gp_sched {
 struct gp_sched_tenant {
 	struct list link; /* in gp_sched.tenants */
 	uint32_t weight, cap;
-	uint64_t start;	/* virtual time at which its next slice starts */
-	uint64_t vtime;	/* of its queues */
+	uint64_t start; /* virtual time at which its next slice starts */
+	uint64_t vtime; /* of its queues */
 	struct list queues; /* those that have entries */
 	uint32_t running; /* slices that run now */
 	uint8_t state;  /* enum in sched.c */
 	bool paused;
-	bool throttled;	/* out of budget, as of the last refill */
-	int64_t budget;	/* ns left of this period; negative: debt */
+	bool throttled; /* out of budget, as of the last refill */
+	int64_t budget; /* ns left of this period; negative: debt */
 	uint64_t period_end;
-	uint64_t since;	/* when `state` was entered */
+	uint64_t since; /* when `state` was entered */
 	uint64_t device_ns, waited_ns, throttled_ns;
 };
 

@@ -23,7 +23,7 @@ _Static_assert(__BYTE_ORDER == __LITTLE_ENDIAN, "the wire format is little endia
 struct command {
 	uint32_t type;
 	enum gpgpu_queue_kind queue;
-	uint32_t flags;	/* that the header may have */
+	uint32_t flags; /* that the header may have */
 	uint32_t size;  /* of the request, header included */
 	uint32_t max;  /* the same if 0, otherwise it may be as long as this */
 	uint32_t response; /* bytes of room needed, at least */

@@ -24,7 +24,7 @@ enum {
 	MAP_HASH = 1,  /* 4 to 8 bytes, 16 elements */
 	MAP_ARRAY = 2,  /* 8 bytes, 4 elements */
 	MAP_OTHER = 3,  /* of OTHER_CTX only */
-	MAP_PERCPU = 4,	/* 8 bytes, 4 elements */
+	MAP_PERCPU = 4, /* 8 bytes, 4 elements */
 	MAP_LPM = 5,  /* 4 + 4 to 8 bytes, 16 elements */
 	PROG_ADD = 1,  /* kernel: out[i] = i + value; arguments: buffer, value */
 	PROG_PASS = 2,  /* XDP_PASS */

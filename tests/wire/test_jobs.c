@@ -428,6 +428,39 @@ START_TEST(job_limit)
 }
 END_TEST
 
+/* Large jobs that wait take no more of the host than a bound. */
+START_TEST(job_bytes)
+{
+	struct virtio_gpgpu_fence never = { .ctx_id = OTHER_CTX, .timeline = 9, .seq = 1 };
+	static struct virtio_gpgpu_packet_desc descs[16384];
+	uint64_t tickets[300];
+	uint32_t i, accepted = 0;
+
+	packet_slots(client, descs, 16384);
+	for (i = 0; i < 300; i++)
+		tickets[i] = wire_packets(client, CTX, (struct wire_point){ 0, i + 1, &never, 1 }, 0,
+					  PROG_PASS, BUF_SHM, 0, SLOT, descs, 16384);
+	check_ok(cancel((struct wire_point){ 0, 1, NULL, 0 }));
+	for (i = 0; i < 300; i++) {
+		struct wire_answer *a = wire_poll(client, tickets[i]);
+
+		if (a && a->status == VIRTIO_GPGPU_S_LIMIT)
+			ck_assert_uint_eq(a->reason, VIRTIO_GPGPU_R_JOB_LIMIT);
+		else
+			accepted++;
+		if (a)
+			tickets[i] = 0;
+		wire_answer_free(a);
+	}
+	ck_assert_uint_gt(accepted, 50);
+	ck_assert_uint_lt(accepted, 150);
+	check_ok(wire_simple(client, VIRTIO_GPGPU_CMD_CTX_DESTROY, CTX, NULL));
+	for (i = 0; i < 300; i++)
+		if (tickets[i])
+			check_status(wire_status(client, tickets[i]), CANCELLED);
+}
+END_TEST
+
 static uint64_t checksum(void)
 {
 	const uint64_t *words = (const uint64_t *)wire_shm(client);
@@ -651,6 +684,7 @@ int main(void)
 	tcase_add_test(tc, context_goes);
 	tcase_add_test(tc, busy_buffer);
 	tcase_add_test(tc, job_limit);
+	tcase_add_test(tc, job_bytes);
 	tcase_add_test(tc, quiesce_under_load);
 	tcase_add_test(tc, quiesce_is_short);
 	tcase_add_test(tc, reset_under_load);

@@ -488,6 +488,34 @@ START_TEST(compile_flood)
 }
 END_TEST
 
+/* A program whose last context goes while it is being compiled. */
+START_TEST(program_loses_its_contexts)
+{
+	for (uint32_t round = 0; round < 20; round++) {
+		const struct bpf_insn prog[] = { MOV(0, (int32_t)round), ALU(BPF_ADD, 0, 11), EXIT() };
+		struct virtio_gpgpu_req_prog_create r = {
+			.id = 100,
+			.kind = VIRTIO_GPGPU_PROG_XDP,
+			.num_insns = 3,
+			.insns_buffer = BUF_SHM,
+		};
+		uint64_t ticket;
+		uint32_t status;
+
+		check_ok(wire_simple(client, VIRTIO_GPGPU_CMD_CTX_CREATE, 200, NULL));
+		memcpy(wire_shm(client), prog, sizeof(prog));
+		wire_hdr(&r, VIRTIO_GPGPU_CMD_PROG_CREATE, CTX, sizeof(r));
+		ticket = wire_submit(client, GPGPU_QUEUE_CONTROL, &r, sizeof(r), 4096);
+		check_ok(wire_attach(client, true, 200, VIRTIO_GPGPU_OBJ_PROG, 100));
+		check_ok(wire_attach(client, false, CTX, VIRTIO_GPGPU_OBJ_PROG, 100));
+		check_ok(wire_simple(client, VIRTIO_GPGPU_CMD_CTX_DESTROY, 200, NULL));
+		status = wire_status(client, ticket);
+		ck_assert(status == VIRTIO_GPGPU_S_CANCELLED || status == VIRTIO_GPGPU_S_OK);
+		check_status(wire_id(client, VIRTIO_GPGPU_CMD_PROG_INFO, 0, 100, NULL), NOT_FOUND);
+	}
+}
+END_TEST
+
 /* An engine for fuzzers and tests: programs are judged, and then refused. */
 START_TEST(no_compiler)
 {
@@ -531,6 +559,7 @@ int main(void)
 	tcase_add_test(tc, program_keeps_maps);
 	tcase_add_test(tc, program_info);
 	tcase_add_test(tc, compile_flood);
+	tcase_add_test(tc, program_loses_its_contexts);
 	tcase_add_test(tc, no_compiler);
 	suite_add_tcase(suite, tc);
 	return run_suite(suite);
