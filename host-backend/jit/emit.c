@@ -343,6 +343,7 @@ const char *gp_emit_init(void)
 	size_t size = (size_t)(gp_rt_bitcode_end - gp_rt_bitcode);
 	static char *message;
 	LLVMMemoryBufferRef buffer;
+	LLVMTargetDataRef data;
 	LLVMTargetRef target;
 	char *layout;
 
@@ -366,9 +367,11 @@ const char *gp_emit_init(void)
 	if (!machine || !fast_machine)
 		return "no machine for x86_64";
 	LLVMSetTarget(module, "x86_64-unknown-linux-gnu");
-	layout = LLVMCopyStringRepOfTargetData(LLVMCreateTargetDataLayout(machine));
+	data = LLVMCreateTargetDataLayout(machine);
+	layout = LLVMCopyStringRepOfTargetData(data);
 	LLVMSetDataLayout(module, layout);
 	LLVMDisposeMessage(layout);
+	LLVMDisposeTargetData(data);
 	mark_constants();
 	return warm_up();
 }
