@@ -151,6 +151,23 @@ int64_t gp_hash_delete(struct gp_map *map, const uint8_t *key, uint32_t *steps)
 }
 
 #ifndef GP_RT_BITCODE
+/* Under the lock: without it the element could become another key's between the walk and the copy. */
+int gp_hash_copy(struct gp_map *map, const uint8_t *key, uint8_t *value)
+{
+	uint64_t words[GP_HASH_MAX_WORDS];
+	uint32_t *bucket, at, steps = 0;
+
+	gp_hash_get_key(map, key, words);
+	bucket = gp_hash_bucket(map, words, gp_words(map->key_size), map->num_buckets);
+	if (!gp_lock(&bucket[1]))
+		return -EBUSY;
+	at = gp_hash_walk(map, bucket, words, map->key_size, map->max_entries, &steps);
+	if (at)
+		gp_copy_out(value, map->values + (uint64_t)(at - 1) * map->stride, map->value_size);
+	gp_unlock(&bucket[1]);
+	return at ? 0 : -ENOENT;
+}
+
 /* The first key in or behind bucket @b. */
 static int gp_hash_first(struct gp_map *map, uint64_t b, uint8_t *next)
 {

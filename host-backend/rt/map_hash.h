@@ -145,6 +145,13 @@ int64_t gp_hash_update(struct gp_map *map, const uint8_t *key, const uint8_t *va
 		       uint32_t *steps);
 int64_t gp_hash_delete(struct gp_map *map, const uint8_t *key, uint32_t *steps);
 
+/*
+ * gp_hash_copy() - a key's value, as a whole: no update is half in it, and no other key's value. Native only.
+ *
+ * Return: 0, -ENOENT, -EBUSY.
+ */
+int gp_hash_copy(struct gp_map *map, const uint8_t *key, uint8_t *value);
+
 /* gp_hash_next() - the key behind @key in the map's order; NULL or a key that is gone: the first. */
 int gp_hash_next(struct gp_map *map, const uint8_t *key, uint8_t *next);
 

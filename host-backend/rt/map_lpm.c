@@ -299,6 +299,22 @@ int64_t gp_lpm_delete(struct gp_map *map, const uint8_t *key)
 }
 
 #ifndef GP_RT_BITCODE
+int gp_lpm_copy(struct gp_map *map, const uint8_t *key, uint8_t *value)
+{
+	struct gp_lpm_key k;
+	uint32_t at;
+
+	if (!gp_lpm_get_key(map, key, &k))
+		return -ENOENT;
+	if (!gp_lock(gp_lpm_lock(map)))
+		return -EBUSY;
+	at = gp_lpm_walk(map, k.data, k.prefix, map->key_size - 4);
+	if (at)
+		gp_copy_out(value, map->values + (uint64_t)(at - 1) * map->stride, map->value_size);
+	gp_unlock(gp_lpm_lock(map));
+	return at ? 0 : -ENOENT;
+}
+
 static void gp_lpm_put_key(const struct gp_map *map, uint32_t at, uint8_t *key)
 {
 	const struct gp_lpm_node *node = gp_lpm_at(map, at);

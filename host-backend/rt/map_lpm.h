@@ -136,6 +136,13 @@ uint32_t gp_lpm_find_16(const struct gp_map *map, uint32_t prefix, uint64_t data
 int64_t gp_lpm_update(struct gp_map *map, const uint8_t *key, const uint8_t *value, uint64_t flags);
 int64_t gp_lpm_delete(struct gp_map *map, const uint8_t *key);
 
+/*
+ * gp_lpm_copy() - the value of the longest prefix that matches, as a whole. Native only.
+ *
+ * Return: 0, -ENOENT, -EBUSY.
+ */
+int gp_lpm_copy(struct gp_map *map, const uint8_t *key, uint8_t *value);
+
 /* gp_lpm_next() - the kernel's order: what is below a prefix comes before it. */
 int gp_lpm_next(struct gp_map *map, const uint8_t *key, uint8_t *next);
 

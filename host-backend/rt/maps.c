@@ -131,24 +131,12 @@ static uint32_t gp_map_index(const void *key)
 	return index;
 }
 
-/* Offset of @cpu's copy of a value, plus 1, or 0. */
+/* An array's: offset of @cpu's copy of a value, plus 1, or 0. */
 static uint64_t gp_map_find(struct gp_map *map, const void *key, uint32_t cpu)
 {
-	uint32_t at;
-
-	switch (map->type) {
-	case VIRTIO_GPGPU_MAP_ARRAY:
+	if (map->type == VIRTIO_GPGPU_MAP_ARRAY)
 		return gp_array_find(gp_map_index(key), map->value_size, map->max_entries);
-	case VIRTIO_GPGPU_MAP_PERCPU_ARRAY:
-		return gp_percpu_find(gp_map_index(key), cpu, map->value_size, map->max_entries,
-				      map->num_cpus);
-	case VIRTIO_GPGPU_MAP_HASH:
-		at = (uint32_t)gp_hash_find_any(map, key);
-		break;
-	default:
-		at = gp_lpm_find_any(map, key);
-	}
-	return at ? (uint64_t)(at - 1) * map->stride + 1 : 0;
+	return gp_percpu_find(gp_map_index(key), cpu, map->value_size, map->max_entries, map->num_cpus);
 }
 
 int gp_map_lookup(struct gp_map *map, const void *key, void *value)
@@ -157,6 +145,10 @@ int gp_map_lookup(struct gp_map *map, const void *key, void *value)
 	uint32_t cpu;
 	uint64_t at;
 
+	if (map->type == VIRTIO_GPGPU_MAP_HASH)
+		return gp_hash_copy(map, key, value);
+	if (map->type == VIRTIO_GPGPU_MAP_LPM_TRIE)
+		return gp_lpm_copy(map, key, value);
 	for (cpu = 0; cpu < map->num_cpus; cpu++) {
 		at = gp_map_find(map, key, cpu);
 		if (!at)

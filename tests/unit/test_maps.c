@@ -620,6 +620,58 @@ static void *crowd_read(void *arg)
 	return NULL;
 }
 
+/* Large values, each filled with its key, that come and go and are written again. */
+enum { WHOLE_KEYS = 4, WHOLE_WORDS = 512 };
+
+static void *whole_write(void *arg)
+{
+	struct crowd *c = arg;
+	uint64_t value[WHOLE_WORDS], round = 0;
+	uint32_t i;
+
+	while (!__atomic_load_n(&c->stop, __ATOMIC_RELAXED)) {
+		uint64_t key = crowd_key(c, round++ % WHOLE_KEYS);
+		struct gp_lane lane = new_lane();
+
+		for (i = 0; i < WHOLE_WORDS; i++)
+			value[i] = key ^ round << 56;
+		if (round % 3 == 0)
+			gp_helper_map_delete_any(&lane, &c->b.map, (uint8_t *)&key);
+		gp_helper_map_update_any(&lane, &c->b.map, (uint8_t *)&key, (uint8_t *)value, 0);
+	}
+	return NULL;
+}
+
+START_TEST(test_whole)
+{
+	struct crowd c = { .lpm = _i };
+	uint64_t value[WHOLE_WORDS], key;
+	uint32_t i, n, found = 0, torn = 0, other = 0;
+	pthread_t writer[2];
+
+	box_open(&c.b, c.lpm ? VIRTIO_GPGPU_MAP_LPM_TRIE : VIRTIO_GPGPU_MAP_HASH, 8, sizeof(value),
+		 WHOLE_KEYS, 1);
+	for (i = 0; i < 2; i++)
+		ck_assert_int_eq(pthread_create(&writer[i], NULL, whole_write, &c), 0);
+	for (n = 0; n < 2000000 && found < 20000; n++) {
+		key = crowd_key(&c, n % WHOLE_KEYS);
+		if (gp_map_lookup(&c.b.map, &key, value))
+			continue;
+		found++;
+		other += (value[0] ^ key) << 8 != 0;
+		for (i = 1; i < WHOLE_WORDS; i++)
+			torn += value[i] != value[0];
+	}
+	__atomic_store_n(&c.stop, true, __ATOMIC_RELAXED);
+	for (i = 0; i < 2; i++)
+		pthread_join(writer[i], NULL);
+	ck_assert_uint_gt(found, 0);
+	ck_assert_uint_eq(torn, 0);
+	ck_assert_uint_eq(other, 0);
+	box_close(&c.b);
+}
+END_TEST
+
 START_TEST(test_threads)
 {
 	struct crowd c = { .lpm = _i };
@@ -682,6 +734,7 @@ int main(void)
 	tcase_add_test(t, test_hash_fuel);
 	tcase_add_loop_test(t, test_lpm_model, 0, G_N_ELEMENTS(lpm_sizes));
 	tcase_add_loop_test(t, test_threads, 0, 2);
+	tcase_add_loop_test(t, test_whole, 0, 2);
 	suite_add_tcase(s, t);
 	r = srunner_create(s);
 	srunner_run_all(r, CK_NORMAL);
