@@ -10,6 +10,7 @@
  * Exit status: 0 if the other side went away, 1 with one line in the log if something was wrong.
  */
 #include <errno.h>
+#include <malloc.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -157,6 +158,9 @@ int main(int argc, char **argv)
 	if (err)
 		die("cannot open %s: %s", o.log, strerror(-err));
 	signal(SIGPIPE, SIG_IGN);
+	/* Requests and responses of large batches come and go: from the heap, not from the kernel each time. */
+	mallopt(M_MMAP_THRESHOLD, 4 << 20);
+	mallopt(M_TRIM_THRESHOLD, 64 << 20);
 	if (o.fd >= 0) {
 		/* Started by QEMU: no longer needed than it. */
 		if (prctl(PR_SET_PDEATHSIG, SIGKILL))
