@@ -427,6 +427,8 @@ static int __init vgpgpu_init(void)
 static void __exit vgpgpu_exit(void)
 {
 	unregister_virtio_driver(&virtio_driver);
+	/* A fence's callback, which runs with interrupts off, may just have used the queue. */
+	synchronize_rcu();
 	/* Also what is left of devices that went before: their objects are freed in there. */
 	destroy_workqueue(vgpgpu_wq);
 }

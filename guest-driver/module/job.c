@@ -319,10 +319,13 @@ static int job_get_deps(struct vgpgpu_job *job, const struct drm_virtio_gpgpu_su
 		if (ret)
 			return ret;
 		if (dma_fence_is_signaled(fence) ||
-		    vgpgpu_timeline_orders(job->ctx, job->timeline, fence))
+		    vgpgpu_timeline_orders(job->ctx, job->timeline, fence)) {
 			dma_fence_put(fence);
-		else
-			job->deps[job->num_deps++].fence = fence;
+			continue;
+		}
+		/* May be looked at before it is registered, by who cancels the job. */
+		INIT_LIST_HEAD(&job->deps[job->num_deps].cb.node);
+		job->deps[job->num_deps++].fence = fence;
 	}
 	return 0;
 }

@@ -205,13 +205,29 @@ static void job_done(struct vgpgpu_req *req)
 	job_finish(req->job);
 }
 
-/* Ends jobs that the device does not get. */
+/*
+ * Takes back what the job has registered on foreign fences: those may signal much later, when neither
+ * the device nor this module need be there any more. Process context, no locks held; afterwards none
+ * of the job's callbacks runs, nor will.
+ */
+static void job_drop_deps(struct vgpgpu_job *job)
+{
+	unsigned int i;
+
+	for (i = 0; i < job->num_deps; i++) {
+		if (dma_fence_remove_callback(job->deps[i].fence, &job->deps[i].cb))
+			vgpgpu_job_put(job);
+	}
+}
+
+/* Ends jobs that the device does not get. Process context, no locks held. */
 static void fail_jobs(struct list_head *jobs)
 {
 	struct vgpgpu_job *job, *next;
 
 	list_for_each_entry_safe(job, next, jobs, fail_node) {
 		list_del_init(&job->fail_node);
+		job_drop_deps(job);
 		if (job->cancelled)
 			vgpgpu_req_fail(&job->req, VIRTIO_GPGPU_S_CANCELLED, VIRTIO_GPGPU_R_NONE);
 		else
@@ -312,6 +328,7 @@ void vgpgpu_timeline_append(struct vgpgpu_job *job, struct virtio_gpgpu_job *wir
 void vgpgpu_timeline_submit(struct vgpgpu_job *job)
 {
 	struct vgpgpu_ctx *ctx = job->ctx;
+	bool cancelled;
 	unsigned int i;
 	LIST_HEAD(failed);
 
@@ -330,8 +347,12 @@ void vgpgpu_timeline_submit(struct vgpgpu_job *job)
 	spin_lock_irq(&ctx->tl_lock);
 	atomic_dec(&job->num_waits);
 	pump(ctx, &ctx->timelines[job->timeline], &failed);
+	cancelled = job->cancelled;
 	spin_unlock_irq(&ctx->tl_lock);
 	fail_jobs(&failed);
+	/* JOB_CANCEL on a handle that was guessed may have ended it in the middle of the above. */
+	if (cancelled)
+		job_drop_deps(job);
 }
 
 /* ------------------------------------------------------------------------------------- cancellation */
