@@ -7,10 +7,12 @@
  * a handle, went to memory or to another function: from then on a store through an unknown pointer or a call
  * may change any slot, and the frame must lie in memory rather than be split into registers.
  *
- * Any slot of an object whose address was taken, that is: objects extend upwards, so what lies below the lowest
- * such address (`exposed`) keeps its kind. That is where compilers put the registers that they spill, and
- * without it a context that is spilled across a call would no longer be one. A program that goes below
- * its objects gets a wrong value or a fault, as in C.
+ * Any slot of an object whose address was taken, that is: objects extend upwards, so a pointer that lies below
+ * the lowest such address (`exposed`) keeps its kind. That is where compilers put the registers that they
+ * spill, and without it a context that is spilled across a call would no longer be one. A pointer that goes
+ * down exposes the whole frame; one that was an object's end when it left may go down out of sight, so numbers
+ * do not count as known below it either. A program that goes below its objects gets a wrong value or a
+ * fault, as in C.
  */
 #include <stdio.h>
 #include <string.h>
@@ -131,8 +133,10 @@ static void clobber_slots(struct gp_state *state, int64_t off, int64_t size)
 /* Something unknown was written through a pointer that may point at what is exposed of this frame. */
 static void clobber_frame(struct gp_state *state)
 {
-	for (int i = (state->exposed + GP_STACK_FRAME) / 8; i < GP_SLOTS; i++)
-		state->slot[i] = any;
+	/* Numbers below as well: memory holds them as it holds anything, so that costs nothing. */
+	for (int i = 0; i < GP_SLOTS; i++)
+		if (i >= (state->exposed + GP_STACK_FRAME) / 8 || state->slot[i].kind == GP_KIND_SCALAR)
+			state->slot[i] = any;
 }
 
 /* Something unknown of @size bytes was written through @ptr; size -1: not known how much. */
@@ -166,6 +170,10 @@ static struct gp_val move_pointer(struct gp_kinds *kinds, struct gp_state *state
 		kinds->funcs[func].frame_in_memory = true;
 		kinds->frames_in_memory = true;
 	}
+	/* Downwards: the object begins somewhere below; in this frame if a pointer to it is about. */
+	if (ptr.kind == GP_KIND_STACK && state->exposed &&
+	    (minus ? !add->known || add->off > 0 : add->known && add->off < 0))
+		state->exposed = -GP_STACK_FRAME;
 	ptr.known = 0;
 	ptr.off = 0;
 	return ptr;
