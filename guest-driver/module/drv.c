@@ -261,8 +261,10 @@ static int dev_init(struct vgpgpu_device *gdev)
 	for (i = 0; i < VGPGPU_NUM_OBJECTS; i++)
 		ida_init(&gdev->ids[i]);
 	init_llist_head(&gdev->free_list);
+	init_llist_head(&gdev->job_free_list);
 	init_llist_head(&gdev->retry_list);
 	INIT_WORK(&gdev->free_work, vgpgpu_obj_free_work);
+	INIT_WORK(&gdev->job_free_work, vgpgpu_job_free_work);
 	INIT_DELAYED_WORK(&gdev->retry_work, vgpgpu_obj_retry_work);
 	INIT_WORK(&gdev->config_work, vgpgpu_config_work);
 	INIT_WORK(&gdev->reset_work, reset_work);

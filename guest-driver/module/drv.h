@@ -74,6 +74,8 @@ struct vgpgpu_device {
 
 	struct llist_head free_list;	/* objects that the device no longer has */
 	struct work_struct free_work;
+	struct llist_head job_free_list;	/* jobs whose last reference went in an atomic context */
+	struct work_struct job_free_work;
 	struct llist_head retry_list;	/* objects whose destruction was answered BUSY */
 	struct delayed_work retry_work;
 

@@ -14,6 +14,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
+#include <drm/drm_drv.h>
 #include <drm/drm_syncobj.h>
 #include <drm/virtio_gpgpu_drm.h>
 
@@ -25,9 +26,9 @@
 #define MAX_JOB_BYTES		(256LL << 20)	/* kernel memory that one file's job handles may hold */
 #define MAX_JOB_HANDLES		XA_LIMIT(1, 65535)
 
-static void job_release(struct kref *ref)
+/* May sleep: the request may lie in vmalloc space. */
+static void job_free(struct vgpgpu_job *job)
 {
-	struct vgpgpu_job *job = container_of(ref, struct vgpgpu_job, ref);
 	unsigned int i;
 
 	for (i = 0; i < job->num_objs; i++)
@@ -43,9 +44,44 @@ static void job_release(struct kref *ref)
 	kfree(job);
 }
 
+static void job_release(struct kref *ref)
+{
+	job_free(container_of(ref, struct vgpgpu_job, ref));
+}
+
+/* Process context, no locks held. */
 void vgpgpu_job_put(struct vgpgpu_job *job)
 {
 	kref_put(&job->ref, job_release);
+}
+
+static void job_release_later(struct kref *ref)
+{
+	struct vgpgpu_job *job = container_of(ref, struct vgpgpu_job, ref);
+	struct vgpgpu_device *gdev = job->ctx->obj.gdev;
+
+	/* Whoever finds the list empty queues the work, and it takes all; what is listed keeps the device. */
+	if (llist_add(&job->free_node, &gdev->job_free_list))
+		queue_work(vgpgpu_wq, &gdev->job_free_work);
+}
+
+/* Any context, also below the locks of fences. */
+void vgpgpu_job_put_atomic(struct vgpgpu_job *job)
+{
+	kref_put(&job->ref, job_release_later);
+}
+
+void vgpgpu_job_free_work(struct work_struct *work)
+{
+	struct vgpgpu_device *gdev = container_of(work, struct vgpgpu_device, job_free_work);
+	struct llist_node *list;
+	struct vgpgpu_job *job, *next;
+
+	drm_dev_get(&gdev->drm);
+	list = llist_del_all(&gdev->job_free_list);
+	llist_for_each_entry_safe(job, next, list, free_node)
+		job_free(job);
+	drm_dev_put(&gdev->drm);
 }
 
 static struct vgpgpu_job *job_find(struct vgpgpu_ctx *ctx, u32 handle)

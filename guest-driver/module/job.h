@@ -8,6 +8,7 @@
 #include <linux/completion.h>
 #include <linux/dma-fence.h>
 #include <linux/kref.h>
+#include <linux/llist.h>
 
 #include "vq.h"
 
@@ -16,6 +17,7 @@ struct drm_file;
 struct drm_virtio_gpgpu_result;
 struct vgpgpu_ctx;
 struct vgpgpu_obj;
+struct work_struct;
 
 /* A fence that a job waits for, of another job, device or driver. */
 struct vgpgpu_dep {
@@ -36,6 +38,7 @@ enum vgpgpu_job_state {
  */
 struct vgpgpu_job {
 	struct kref ref;
+	struct llist_node free_node;	/* on the device's job_free_list, when all are gone */
 	struct vgpgpu_ctx *ctx;		/* with a reference */
 	struct vgpgpu_req req;
 	struct vgpgpu_queue *queue;
@@ -73,7 +76,9 @@ int vgpgpu_job_wait_ioctl(struct drm_device *drm, void *data, struct drm_file *f
 int vgpgpu_job_cancel_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
 int vgpgpu_job_destroy_ioctl(struct drm_device *drm, void *data, struct drm_file *file);
 void vgpgpu_job_drop_handles(struct vgpgpu_ctx *ctx);
-void vgpgpu_job_put(struct vgpgpu_job *job);	/* any context */
+void vgpgpu_job_put(struct vgpgpu_job *job);
+void vgpgpu_job_put_atomic(struct vgpgpu_job *job);
+void vgpgpu_job_free_work(struct work_struct *work);
 
 /* timeline.c */
 int vgpgpu_timeline_reserve(struct vgpgpu_ctx *ctx);

@@ -194,10 +194,10 @@ static void job_finish(struct vgpgpu_job *job)
 
 	list_for_each_entry_safe(head, next, &ended, node) {
 		list_del_init(&head->node);
-		vgpgpu_job_put(head);
+		vgpgpu_job_put_atomic(head);
 	}
 	vgpgpu_timeline_unreserve(ctx);
-	vgpgpu_job_put(job);	/* and perhaps the context with it */
+	vgpgpu_job_put_atomic(job);	/* and perhaps the context with it */
 }
 
 static void job_done(struct vgpgpu_req *req)
@@ -288,7 +288,7 @@ static void dep_signalled(struct dma_fence *fence, struct dma_fence_cb *cb)
 
 	if (atomic_dec_and_test(&job->num_waits))
 		queue_pump(job->ctx);
-	vgpgpu_job_put(job);
+	vgpgpu_job_put_atomic(job);
 }
 
 /**
