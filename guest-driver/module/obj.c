@@ -200,14 +200,11 @@ static void obj_queue_free(struct vgpgpu_obj *obj)
 	struct vgpgpu_device *gdev = obj->gdev;
 
 	/*
-	 * The object keeps the device only until it has been freed, which a work that is running
-	 * already may do. So the pending work has a reference of its own. If it is pending already,
-	 * that one is held, and ours is not the last.
+	 * Whoever finds the list empty queues the work, once, and a run of the work takes one such list.
+	 * So what is listed keeps the device until the work runs, and nobody drops a reference on it here.
 	 */
-	drm_dev_get(&gdev->drm);
-	llist_add(&obj->node, &gdev->free_list);
-	if (!queue_work(vgpgpu_wq, &gdev->free_work))
-		drm_dev_put(&gdev->drm);
+	if (llist_add(&obj->node, &gdev->free_list))
+		queue_work(vgpgpu_wq, &gdev->free_work);
 }
 
 static void obj_send_destroy(struct vgpgpu_obj *obj)
@@ -298,9 +295,11 @@ int vgpgpu_obj_init(struct vgpgpu_obj *obj, struct vgpgpu_device *gdev, struct v
 void vgpgpu_obj_free_work(struct work_struct *work)
 {
 	struct vgpgpu_device *gdev = container_of(work, struct vgpgpu_device, free_work);
-	struct llist_node *list = llist_del_all(&gdev->free_list);
+	struct llist_node *list;
 	struct vgpgpu_obj *obj, *next;
 
+	drm_dev_get(&gdev->drm);
+	list = llist_del_all(&gdev->free_list);
 	llist_for_each_entry_safe(obj, next, list, node) {
 		struct vgpgpu_ctx *ctx = obj->ctx;
 		bool is_ctx = obj->kind == VGPGPU_CTX;
