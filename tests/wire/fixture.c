@@ -200,6 +200,40 @@ void packet_slots(struct wire_client *c, struct virtio_gpgpu_packet_desc *descs,
 	}
 }
 
+uint64_t dispatch_add(uint32_t ctx, struct wire_point at, uint32_t items, uint64_t offset, uint64_t value)
+{
+	struct virtio_gpgpu_arg args[] = {
+		{ VIRTIO_GPGPU_ARG_BUFFER, BUF_SHM, offset, items * 8ull },
+		{ VIRTIO_GPGPU_ARG_VALUE, 0, value, 0 },
+	};
+
+	return wire_dispatch(client, ctx, at, PROG_ADD, (uint32_t[]){ items, 1, 1 }, (uint32_t[]){ 64, 1, 1 },
+			     args, 2);
+}
+
+uint64_t spin(struct wire_client *c, struct wire_point at, uint32_t items)
+{
+	return wire_dispatch(c, CTX, at, PROG_SPIN, (uint32_t[]){ items, 1, 1 }, (uint32_t[]){ 1, 1, 1 },
+			     NULL, 0);
+}
+
+bool still_waits(uint64_t ticket)
+{
+	struct wire_answer *a = wire_poll(client, ticket);
+
+	wire_answer_free(a);
+	return !a;
+}
+
+uint32_t first_wrong(const uint64_t *out, uint32_t count, uint64_t value)
+{
+	uint32_t i = 0;
+
+	while (i < count && out[i] == i + value)
+		i++;
+	return i;
+}
+
 static void start_jit(void)
 {
 	const char *program = getenv("GPGPU_JIT");

@@ -88,6 +88,15 @@ struct wire_point next_point_on(uint32_t timeline);
 #define HEADROOM   48u
 #define PACKET_LEN 64u
 void packet_slots(struct wire_client *c, struct virtio_gpgpu_packet_desc *descs, uint32_t count);
+
+/* dispatch_add() - PROG_ADD over @items into BUF_SHM at @offset. Return: the ticket. */
+uint64_t dispatch_add(uint32_t ctx, struct wire_point at, uint32_t items, uint64_t offset, uint64_t value);
+/* first_wrong() - where out[i] is not i + value, or @count. */
+uint32_t first_wrong(const uint64_t *out, uint32_t count, uint64_t value);
+/* spin() - a job that keeps a thread busy until it is cancelled. */
+uint64_t spin(struct wire_client *c, struct wire_point at, uint32_t items);
+/* still_waits() - of a ticket that must not have been answered yet. */
+bool still_waits(uint64_t ticket);
 uint64_t now_ns(void);
 void sleep_ms(unsigned int ms);
 
