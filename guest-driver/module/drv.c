@@ -321,6 +321,11 @@ static int probe(struct virtio_device *vdev)
 	mutex_unlock(&gdev->state_lock);
 	if (ret)
 		return ret;
+	ret = vgpgpu_executioner_init(gdev);
+	if (ret) {
+		dev_shut_down(gdev);
+		return ret;
+	}
 
 	/* A device whose worker is being restarted answers later. */
 	ret = vgpgpu_caps_get(gdev, &caps);

@@ -24,6 +24,7 @@
 struct virtio_device;
 struct vgpgpu_queue;
 struct vgpgpu_events;
+struct vgpgpu_executioner;
 
 /* Kinds of objects; ids are chosen by the driver, per kind and for the whole device. */
 enum vgpgpu_object {
@@ -91,6 +92,7 @@ struct vgpgpu_device {
 	struct delayed_work cancel_work;
 
 	struct vgpgpu_events *events;
+	struct vgpgpu_executioner *executioner;	/* the watchdog's */
 	struct work_struct config_work;
 	struct work_struct reset_work;
 	struct delayed_work watchdog;

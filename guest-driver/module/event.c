@@ -163,10 +163,10 @@ void vgpgpu_watchdog_work(struct work_struct *work)
 	bool busy, hung;
 
 	busy = vgpgpu_queues_check(gdev, &victim, &hung);
-	if (victim)
-		vgpgpu_job_execute(victim);
 	if (hung)
 		queue_work(vgpgpu_wq, &gdev->reset_work);
+	if (victim)
+		vgpgpu_job_execute(victim);
 	if (busy)
 		queue_delayed_work(vgpgpu_wq, &gdev->watchdog, HZ);
 }

@@ -96,6 +96,10 @@ void vgpgpu_timeline_cancel_stop(struct vgpgpu_device *gdev);
 /* Both with the queue's lock held. */
 bool vgpgpu_job_overdue(struct vgpgpu_job *job);
 struct vgpgpu_job *vgpgpu_job_condemn(struct vgpgpu_job *job);
+
+/* For the watchdog, with no locks held. */
+int vgpgpu_executioner_init(struct vgpgpu_device *gdev);
+bool vgpgpu_executioner_free(struct vgpgpu_device *gdev);
 void vgpgpu_job_execute(struct vgpgpu_job *job);
 
 #endif

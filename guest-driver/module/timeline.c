@@ -14,7 +14,7 @@
  * Invariants: a fence that anybody outside has seen signals in bounded time. A job that waits in the
  * driver waits for fences alone, which promise the same. A job that the device has is first asked to
  * end (JOB_CANCEL) when it has been the first of its timeline for too long, and then taken from it by
- * a reset of the device. Nothing allocates memory between the two.
+ * a reset of the device. Nothing allocates memory between the two, nor for the first.
  *
  * Locks: tl_lock is taken outside queue locks and outside fences' locks. A dependency's callback runs
  * under a foreign fence's lock; it takes none of ours and leaves the rest to a work item, which also
@@ -23,6 +23,7 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 
+#include <drm/drm_managed.h>
 #include <drm/drm_print.h>
 #include <drm/virtio_gpgpu_drm.h>
 
@@ -571,17 +572,78 @@ struct vgpgpu_job *vgpgpu_job_condemn(struct vgpgpu_job *job)
 	return job;
 }
 
-/* Asks the device to end the job; drops the reference. */
+/*
+ * The watchdog's JOB_CANCEL. Memory is not to be had where others may wait for the very fence before
+ * there is any, so it is made beforehand, and there is one. While it is under way it is not free.
+ */
+struct vgpgpu_executioner {
+	struct vgpgpu_req req;
+	struct vgpgpu_ctx *ctx;		/* of the job, with a reference; NULL: free */
+};
+
+static void executed(struct vgpgpu_req *req)
+{
+	struct vgpgpu_executioner *e = container_of(req, struct vgpgpu_executioner, req);
+	struct vgpgpu_ctx *ctx = e->ctx;
+
+	WRITE_ONCE(req->deadline, 0);
+	smp_store_release(&e->ctx, NULL);
+	vgpgpu_obj_put(&ctx->obj);
+}
+
+static void executioner_free(struct drm_device *drm, void *data)
+{
+	struct vgpgpu_executioner *e = data;
+
+	vgpgpu_req_fini(&e->req);
+	kfree(e);
+}
+
+/* Once, after the queues' first start, before there is any job. Return: 0 or -errno */
+int vgpgpu_executioner_init(struct vgpgpu_device *gdev)
+{
+	struct vgpgpu_executioner *e = kzalloc(sizeof(*e), GFP_KERNEL);
+	int ret;
+
+	if (!e)
+		return -ENOMEM;
+	ret = vgpgpu_req_init(gdev, &e->req, sizeof(struct virtio_gpgpu_req_job_cancel),
+			      sizeof(struct virtio_gpgpu_resp_hdr));
+	if (ret) {
+		kfree(e);
+		return ret;
+	}
+	e->req.done = executed;
+	ret = drmm_add_action_or_reset(&gdev->drm, executioner_free, e);
+	if (!ret)
+		gdev->executioner = e;
+	return ret;
+}
+
+/* For the watchdog alone. Return: whether vgpgpu_job_execute() can be called */
+bool vgpgpu_executioner_free(struct vgpgpu_device *gdev)
+{
+	return gdev->executioner && !smp_load_acquire(&gdev->executioner->ctx);
+}
+
+/* Asks the device to end the job; drops the reference. The executioner is free. */
 void vgpgpu_job_execute(struct vgpgpu_job *job)
 {
 	struct vgpgpu_ctx *ctx = job->ctx;
-	struct vgpgpu_cmd *cmd;
+	struct vgpgpu_device *gdev = ctx->obj.gdev;
+	struct vgpgpu_executioner *e = gdev->executioner;
+	struct virtio_gpgpu_req_job_cancel *req = e->req.out;
 
 	drm_notice(&ctx->obj.gdev->drm,
 		   "job %llu on timeline %u of context %u takes too long, cancelling it\n",
 		   job->seq, job->timeline, ctx->obj.id);
-	cmd = cancel_cmd(ctx, job->timeline, job->seq);
-	if (!IS_ERR(cmd))
-		vgpgpu_cmd_post(cmd);
+	vgpgpu_req_header(&e->req, VIRTIO_GPGPU_CMD_JOB_CANCEL, 0, ctx->obj.id);
+	req->timeline = cpu_to_le32(job->timeline);
+	req->seq = cpu_to_le64(job->seq);
+	e->req.timeout_ms = vgpgpu_control_timeout_ms;
+	vgpgpu_obj_get(&ctx->obj);
+	e->ctx = ctx;
+	if (!vgpgpu_queue_add(&gdev->queues[VIRTIO_GPGPU_VQ_CONTROL], &e->req))
+		executed(&e->req);
 	vgpgpu_job_put(job);
 }

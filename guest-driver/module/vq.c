@@ -364,6 +364,7 @@ bool vgpgpu_queues_check(struct vgpgpu_device *gdev, struct vgpgpu_job **victim,
 {
 	const struct virtio_gpgpu_req_hdr *hdr;
 	struct vgpgpu_req *req;
+	bool can_cancel = vgpgpu_executioner_free(gdev);
 	bool busy = false;
 	unsigned int i;
 
@@ -379,7 +380,8 @@ bool vgpgpu_queues_check(struct vgpgpu_device *gdev, struct vgpgpu_job **victim,
 			if (!deadline || time_before(jiffies, deadline))
 				continue;
 			if (req->job && !vgpgpu_job_overdue(req->job)) {
-				if (!*victim)
+				/* Else with a later look: every job has its turn. */
+				if (can_cancel && !*victim)
 					*victim = vgpgpu_job_condemn(req->job);
 				continue;
 			}
