@@ -57,6 +57,7 @@ int vgpgpu_ctx_open(struct drm_device *drm, struct drm_file *file)
 		INIT_LIST_HEAD(&ctx->timelines[i].jobs);
 	INIT_WORK(&ctx->pump_work, vgpgpu_timeline_pump_work);
 	INIT_LIST_HEAD(&ctx->cancel_node);
+	INIT_LIST_HEAD(&ctx->slot_node);
 	ctx->fence_context = dma_fence_context_alloc(VGPGPU_NUM_TIMELINES);
 	file->driver_priv = ctx;
 	return 0;
@@ -218,9 +219,7 @@ int vgpgpu_caps_get(struct vgpgpu_device *gdev, struct virtio_gpgpu_caps *caps)
 		WRITE_ONCE(gdev->caps_valid, false);
 	} else {
 		max_jobs = le32_to_cpu(gdev->caps.max_jobs);
-		spin_lock_irq(&gdev->slot_lock);
-		gdev->max_slots = max(max_jobs, 1U);
-		spin_unlock_irq(&gdev->slot_lock);
+		vgpgpu_timeline_set_slots(gdev, max_jobs);
 	}
 	vgpgpu_cmd_put(cmd);
 copy:

@@ -41,7 +41,11 @@ struct vgpgpu_ctx {
 	u64 fence_context;		/* of timeline 0, the others follow */
 	struct list_head cancel_node;	/* on the device's cancel_list, with a reference */
 
-	unsigned int num_slots;		/* under slot_lock */
+	/* under slot_lock */
+	unsigned int num_reserved;	/* jobs that have not ended */
+	unsigned int num_granted;	/* slots that no job has taken yet */
+	struct list_head slot_node;	/* on the device's slot_queue, with a reference */
+
 	atomic64_t job_bytes;		/* kernel memory that job handles hold */
 	atomic64_t compute_ns, packet_ns, num_jobs;	/* device time used */
 };

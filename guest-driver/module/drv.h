@@ -80,10 +80,11 @@ struct vgpgpu_device {
 	struct llist_head retry_list;	/* objects whose destruction was answered BUSY */
 	struct delayed_work retry_work;
 
-	spinlock_t slot_lock;		/* protects the two below and each context's num_slots */
-	unsigned int num_slots;		/* jobs that have been submitted and have not ended */
+	spinlock_t slot_lock;		/* protects the three below and each context's counts */
+	unsigned int num_slots;		/* jobs that the device has, and slots granted for more */
 	unsigned int max_slots;
-	wait_queue_head_t slot_wait;
+	struct list_head slot_queue;	/* contexts that have a job ready and no slot for it */
+	wait_queue_head_t slot_wait;	/* woken when a file may submit more */
 
 	spinlock_t cancel_lock;		/* protects the three below */
 	struct list_head cancel_list;	/* contexts whose cancelled jobs have not ended */

@@ -55,6 +55,7 @@ struct vgpgpu_job {
 	struct list_head fail_node;	/* while it is being ended without the device */
 	enum vgpgpu_job_state state;
 	bool cancelled;
+	bool has_slot;			/* counts among the device's jobs */
 
 	atomic_t num_waits;		/* dependencies not yet signalled, and one during submission */
 	struct vgpgpu_dep *deps;
@@ -83,6 +84,7 @@ void vgpgpu_job_free_work(struct work_struct *work);
 /* timeline.c */
 int vgpgpu_timeline_reserve(struct vgpgpu_ctx *ctx);
 void vgpgpu_timeline_unreserve(struct vgpgpu_ctx *ctx);
+void vgpgpu_timeline_set_slots(struct vgpgpu_device *gdev, unsigned int num);
 struct dma_fence *vgpgpu_fence_alloc(bool shared);
 void vgpgpu_timeline_append(struct vgpgpu_job *job, struct virtio_gpgpu_job *wire);
 void vgpgpu_timeline_submit(struct vgpgpu_job *job);

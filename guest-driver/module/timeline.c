@@ -11,8 +11,12 @@
  * Fences between timelines are waited for here and not sent along: the device takes no sequence number for a job
  * that it refuses, so a fence on one would hold others until a later job ended.
  *
+ * Slots: the device takes so many jobs at a time. A job has a slot from when it is sent until it has
+ * ended, and not before: one that waits for a slow fence keeps nobody off the device. Contexts whose
+ * jobs find no slot wait in line; a slot that comes free is granted to the first, one a turn.
+ *
  * Invariants: a fence that anybody outside has seen signals in bounded time. A job that waits in the
- * driver waits for fences alone, which promise the same. A job that the device has is first asked to
+ * driver waits for fences, which promise the same, or for the slot of a job that the device has. A job that the device has is first asked to
  * end (JOB_CANCEL) when it has been the first of its timeline for too long, and then taken from it by
  * a reset of the device. Nothing allocates memory between the two, nor for the first.
  *
@@ -32,7 +36,7 @@
 
 #define CANCEL_GRACE_MS		10000	/* for the device to end a job that it was told to end */
 
-/* Jobs that one file may have under way, as a share of what the device takes. */
+/* Jobs that one file may have under way, here or on the device, as a share of what the device takes. */
 #define FILE_SHARE		4
 
 /* ------------------------------------------------------------------------------------------ fences */
@@ -102,12 +106,9 @@ static bool try_reserve(struct vgpgpu_ctx *ctx)
 	bool ok;
 
 	spin_lock_irq(&gdev->slot_lock);
-	ok = gdev->num_slots < gdev->max_slots &&
-	     ctx->num_slots < max(gdev->max_slots / FILE_SHARE, 1U);
-	if (ok) {
-		gdev->num_slots++;
-		ctx->num_slots++;
-	}
+	ok = ctx->num_reserved < max(gdev->max_slots / FILE_SHARE, 1U);
+	if (ok)
+		ctx->num_reserved++;
 	spin_unlock_irq(&gdev->slot_lock);
 	return ok;
 }
@@ -125,9 +126,87 @@ void vgpgpu_timeline_unreserve(struct vgpgpu_ctx *ctx)
 	unsigned long flags;
 
 	spin_lock_irqsave(&gdev->slot_lock, flags);
-	gdev->num_slots--;
-	ctx->num_slots--;
+	ctx->num_reserved--;
 	spin_unlock_irqrestore(&gdev->slot_lock, flags);
+	wake_up_all(&gdev->slot_wait);
+}
+
+/* Queues a look at what the context can send; takes over a reference of the caller's. Any context. */
+static void queue_pump(struct vgpgpu_ctx *ctx)
+{
+	/* Pending already: it has a reference of its own. */
+	if (!queue_work(vgpgpu_wq, &ctx->pump_work))
+		vgpgpu_obj_put(&ctx->obj);
+}
+
+/* Hands out what is free to those in line. Called with slot_lock held. */
+static void grant_slots(struct vgpgpu_device *gdev)
+{
+	struct vgpgpu_ctx *ctx;
+
+	lockdep_assert_held(&gdev->slot_lock);
+	while (gdev->num_slots < gdev->max_slots && !list_empty(&gdev->slot_queue)) {
+		ctx = list_first_entry(&gdev->slot_queue, struct vgpgpu_ctx, slot_node);
+		list_del_init(&ctx->slot_node);
+		gdev->num_slots++;
+		ctx->num_granted++;
+		queue_pump(ctx);	/* with the line's reference */
+	}
+}
+
+/* Return: whether a job of @ctx may be sent; if not, the context waits in line and is pumped again */
+static bool take_slot(struct vgpgpu_ctx *ctx)
+{
+	struct vgpgpu_device *gdev = ctx->obj.gdev;
+	bool ok = true;
+
+	lockdep_assert_held(&ctx->tl_lock);
+	spin_lock(&gdev->slot_lock);
+	if (ctx->num_granted) {
+		ctx->num_granted--;
+	} else if (gdev->num_slots < gdev->max_slots) {
+		gdev->num_slots++;
+	} else {
+		ok = false;
+		if (list_empty(&ctx->slot_node)) {
+			vgpgpu_obj_get(&ctx->obj);
+			list_add_tail(&ctx->slot_node, &gdev->slot_queue);
+		}
+	}
+	spin_unlock(&gdev->slot_lock);
+	return ok;
+}
+
+/* Any context. */
+static void give_slot(struct vgpgpu_device *gdev)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&gdev->slot_lock, flags);
+	gdev->num_slots--;
+	grant_slots(gdev);
+	spin_unlock_irqrestore(&gdev->slot_lock, flags);
+}
+
+/* Gives back what was granted and found no use: the job was cancelled, or another slot came first. */
+static void give_granted(struct vgpgpu_ctx *ctx)
+{
+	struct vgpgpu_device *gdev = ctx->obj.gdev;
+
+	spin_lock_irq(&gdev->slot_lock);
+	gdev->num_slots -= ctx->num_granted;
+	ctx->num_granted = 0;
+	grant_slots(gdev);
+	spin_unlock_irq(&gdev->slot_lock);
+}
+
+/* The device has said how many jobs it takes. */
+void vgpgpu_timeline_set_slots(struct vgpgpu_device *gdev, unsigned int num)
+{
+	spin_lock_irq(&gdev->slot_lock);
+	gdev->max_slots = max(num, 1U);
+	grant_slots(gdev);
+	spin_unlock_irq(&gdev->slot_lock);
 	wake_up_all(&gdev->slot_wait);
 }
 
@@ -164,6 +243,7 @@ static void job_finish(struct vgpgpu_job *job)
 	struct vgpgpu_job *head, *next;
 	const struct virtio_gpgpu_resp_hdr *hdr;
 	unsigned long flags;
+	bool has_slot;
 	unsigned int i;
 	LIST_HEAD(ended);
 	int error;
@@ -179,6 +259,7 @@ static void job_finish(struct vgpgpu_job *job)
 
 	spin_lock_irqsave(&ctx->tl_lock, flags);
 	job->state = VGPGPU_JOB_DONE;
+	has_slot = job->has_slot;
 	complete_all(&job->done);
 	list_for_each_entry_safe(head, next, &tl->jobs, node) {
 		if (head->state != VGPGPU_JOB_DONE)
@@ -197,6 +278,8 @@ static void job_finish(struct vgpgpu_job *job)
 		list_del_init(&head->node);
 		vgpgpu_job_put_atomic(head);
 	}
+	if (has_slot)
+		give_slot(ctx->obj.gdev);
 	vgpgpu_timeline_unreserve(ctx);
 	vgpgpu_job_put_atomic(job);	/* and perhaps the context with it */
 }
@@ -244,6 +327,7 @@ static void fail_jobs(struct list_head *jobs)
 static void pump(struct vgpgpu_ctx *ctx, struct vgpgpu_timeline *tl, struct list_head *failed)
 {
 	struct vgpgpu_job *job;
+	bool send;
 
 	list_for_each_entry(job, &tl->jobs, node) {
 		if (job->state != VGPGPU_JOB_HELD)
@@ -252,9 +336,12 @@ static void pump(struct vgpgpu_ctx *ctx, struct vgpgpu_timeline *tl, struct list
 			job->cancelled = true;
 		if (atomic_read(&job->num_waits) && !job->cancelled)
 			break;
+		send = !job->cancelled && vgpgpu_ctx_alive(ctx);
+		if (send && !take_slot(ctx))
+			break;
+		job->has_slot = send;
 		job->state = VGPGPU_JOB_SENT;
-		if (job->cancelled || !vgpgpu_ctx_alive(ctx) ||
-		    !vgpgpu_queue_add(job->queue, &job->req))
+		if (!send || !vgpgpu_queue_add(job->queue, &job->req))
 			list_add_tail(&job->fail_node, failed);
 	}
 	watch_head(tl);
@@ -271,15 +358,8 @@ void vgpgpu_timeline_pump_work(struct work_struct *work)
 		pump(ctx, &ctx->timelines[i], &failed);
 	spin_unlock_irq(&ctx->tl_lock);
 	fail_jobs(&failed);
+	give_granted(ctx);
 	vgpgpu_obj_put(&ctx->obj);
-}
-
-static void queue_pump(struct vgpgpu_ctx *ctx)
-{
-	vgpgpu_obj_get(&ctx->obj);
-	/* Pending already: it has a reference, so this is not the last one. */
-	if (!queue_work(vgpgpu_wq, &ctx->pump_work))
-		vgpgpu_obj_put(&ctx->obj);
 }
 
 static void dep_signalled(struct dma_fence *fence, struct dma_fence_cb *cb)
@@ -287,8 +367,10 @@ static void dep_signalled(struct dma_fence *fence, struct dma_fence_cb *cb)
 	struct vgpgpu_dep *dep = container_of(cb, struct vgpgpu_dep, cb);
 	struct vgpgpu_job *job = dep->job;
 
-	if (atomic_dec_and_test(&job->num_waits))
+	if (atomic_dec_and_test(&job->num_waits)) {
+		vgpgpu_obj_get(&job->ctx->obj);
 		queue_pump(job->ctx);
+	}
 	vgpgpu_job_put_atomic(job);
 }
 
