@@ -52,6 +52,7 @@ struct vgpgpu_device {
 	u32 max_request;		/* bytes */
 	u32 max_response;
 	unsigned int max_chain;		/* descriptors of one request */
+	unsigned int max_segment;	/* bytes that one descriptor of it may have */
 	phys_addr_t shm_phys;
 	u64 shm_size;
 	void *shm;			/* only between drm_dev_enter() and drm_dev_exit() */

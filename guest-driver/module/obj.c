@@ -224,9 +224,11 @@ static void obj_destroyed(struct vgpgpu_req *req)
 
 	/*
 	 * BUSY can come although every job that used the object has been answered: queues are not
-	 * ordered with each other, and another context may use a buffer that was shared.
+	 * ordered with each other, and another context may use a buffer that was shared. NO_MEMORY is
+	 * this driver's: the request was not sent.
 	 */
-	if (vgpgpu_req_status(req) == VIRTIO_GPGPU_S_BUSY) {
+	if (vgpgpu_req_status(req) == VIRTIO_GPGPU_S_BUSY ||
+	    vgpgpu_req_status(req) == VIRTIO_GPGPU_S_NO_MEMORY) {
 		WRITE_ONCE(req->deadline, 0);
 		llist_add(&obj->node, &gdev->retry_list);
 		queue_delayed_work(vgpgpu_wq, &gdev->retry_work, msecs_to_jiffies(10));

@@ -30,16 +30,23 @@
 #include "job.h"
 #include "vq.h"
 
+#define MAX_STUCK	5	/* looks of the watchdog at a request that does not go into an empty ring */
+
 /* ---------------------------------------------------------------------------------------- requests */
 
-/* Describes @len bytes at @p: in @one where they are contiguous, else in a table in @table. */
-static int req_map(struct sg_table *table, struct scatterlist *one, void *p, size_t len)
+/*
+ * Describes @len bytes at @p: in @one where one segment will do, else in a table in @table. Longer
+ * segments than @max_segment could never be mapped: a bounce buffer has its limits.
+ */
+static int req_map(struct sg_table *table, struct scatterlist *one, void *p, size_t len,
+		   unsigned int max_segment)
 {
-	unsigned int i, n = DIV_ROUND_UP(len, PAGE_SIZE);
+	unsigned int i, offset = offset_in_page(p), n = DIV_ROUND_UP(offset + len, PAGE_SIZE);
 	struct page **pages;
+	void *page;
 	int ret;
 
-	if (!is_vmalloc_addr(p)) {
+	if (!is_vmalloc_addr(p) && len <= max_segment) {
 		sg_init_one(one, p, len);
 		return 0;
 	}
@@ -47,9 +54,11 @@ static int req_map(struct sg_table *table, struct scatterlist *one, void *p, siz
 	pages = kvmalloc_array(n, sizeof(*pages), GFP_KERNEL);
 	if (!pages)
 		return -ENOMEM;
-	for (i = 0; i < n; i++)
-		pages[i] = vmalloc_to_page(p + i * PAGE_SIZE);
-	ret = sg_alloc_table_from_pages(table, pages, n, 0, len, GFP_KERNEL);
+	for (i = 0; i < n; i++) {
+		page = p - offset + i * PAGE_SIZE;
+		pages[i] = is_vmalloc_addr(p) ? vmalloc_to_page(page) : virt_to_page(page);
+	}
+	ret = sg_alloc_table_from_pages_segment(table, pages, n, offset, len, max_segment, GFP_KERNEL);
 	kvfree(pages);
 	return ret;
 }
@@ -84,9 +93,9 @@ int vgpgpu_req_init(struct vgpgpu_device *gdev, struct vgpgpu_req *req, size_t o
 		ret = -ENOMEM;
 		goto fail;
 	}
-	ret = req_map(&req->out_sgt, &req->out_sg, req->out, out_len);
+	ret = req_map(&req->out_sgt, &req->out_sg, req->out, out_len, gdev->max_segment);
 	if (!ret)
-		ret = req_map(&req->in_sgt, &req->in_sg, req->in, in_cap);
+		ret = req_map(&req->in_sgt, &req->in_sg, req->in, in_cap, gdev->max_segment);
 	/* The specification forbids chains that are longer than the ring. */
 	if (!ret && req_nents(req) > gdev->max_chain)
 		ret = -ENOMEM;
@@ -171,8 +180,8 @@ static void queue_fill(struct vgpgpu_queue *q)
 		};
 
 		/*
-		 * No room, or no memory for an indirect table: both pass, with the next completion or
-		 * with the watchdog's next look at the queue.
+		 * No room, or no memory for an indirect table or a bounce buffer: these pass, with the next
+		 * completion or with one of the watchdog's next looks at the queue, which counts them.
 		 */
 		if (virtqueue_add_sgs(q->vq, sgs, 1, 1, req, GFP_ATOMIC))
 			break;
@@ -286,6 +295,7 @@ int vgpgpu_queues_find(struct vgpgpu_device *gdev)
 	ret = virtio_find_vqs(gdev->vdev, gdev->num_queues, vqs, info, NULL);
 	if (ret)
 		goto out;
+	gdev->max_segment = max_t(size_t, min(virtio_max_dma_size(gdev->vdev), UINT_MAX), PAGE_SIZE);
 	gdev->max_chain = UINT_MAX;
 	for (i = 0; i < gdev->num_queues; i++) {
 		gdev->queues[i].vq = vqs[i];
@@ -339,6 +349,7 @@ void vgpgpu_queues_drop(struct vgpgpu_device *gdev)
 			;
 		list_splice_tail_init(&q->inflight, &lost);
 		list_splice_tail_init(&q->waiting, &lost);
+		q->num_stuck = 0;
 		q->vq = NULL;
 		spin_unlock_irq(&q->lock);
 
@@ -349,6 +360,23 @@ void vgpgpu_queues_drop(struct vgpgpu_device *gdev)
 		}
 	}
 	gdev->vdev->config->del_vqs(gdev->vdev);
+}
+
+/*
+ * A request that does not go into a ring that is empty, again and again, would block those behind it for
+ * ever. Called with the queue's lock held. Return: the request, to be failed, or NULL
+ */
+static struct vgpgpu_req *queue_stuck(struct vgpgpu_queue *q)
+{
+	if (!q->live || virtqueue_is_broken(q->vq) || list_empty(&q->waiting) ||
+	    !list_empty(&q->inflight)) {
+		q->num_stuck = 0;
+		return NULL;
+	}
+	if (++q->num_stuck < MAX_STUCK)
+		return NULL;
+	q->num_stuck = 0;
+	return list_first_entry(&q->waiting, struct vgpgpu_req, node);
 }
 
 /**
@@ -365,8 +393,10 @@ bool vgpgpu_queues_check(struct vgpgpu_device *gdev, struct vgpgpu_job **victim,
 	const struct virtio_gpgpu_req_hdr *hdr;
 	struct vgpgpu_req *req;
 	bool can_cancel = vgpgpu_executioner_free(gdev);
+	struct vgpgpu_req *next;
 	bool busy = false;
 	unsigned int i;
+	LIST_HEAD(stuck);
 
 	*victim = NULL;
 	*hung = false;
@@ -392,9 +422,22 @@ bool vgpgpu_queues_check(struct vgpgpu_device *gdev, struct vgpgpu_job **victim,
 			*hung = true;
 		}
 		queue_fill(q);
+		req = queue_stuck(q);
+		if (req) {
+			list_move_tail(&req->node, &stuck);
+			queue_fill(q);
+		}
 		busy |= !list_empty(&q->inflight) || !list_empty(&q->waiting);
 		*hung |= q->live && virtqueue_is_broken(q->vq);
 		spin_unlock_irq(&q->lock);
+	}
+
+	list_for_each_entry_safe(req, next, &stuck, node) {
+		list_del(&req->node);
+		dev_err_ratelimited(gdev->drm.dev, "no memory to send a request of %zu and %zu bytes\n",
+				    req->out_len, req->in_cap);
+		vgpgpu_req_fail(req, VIRTIO_GPGPU_S_NO_MEMORY, VIRTIO_GPGPU_R_NONE);
+		req->done(req);
 	}
 	return busy;
 }

@@ -23,6 +23,7 @@ struct vgpgpu_queue {
 	bool live;
 	struct list_head waiting;	/* requests for which the ring has no room yet */
 	struct list_head inflight;	/* requests that the device has */
+	unsigned int num_stuck;		/* the watchdog's, see queue_stuck() */
 	char name[24];
 };
 
