@@ -68,12 +68,14 @@ static uint64_t run_items(const struct gp_env *env, struct gp_thread *thread, co
 		use_maps(env, thread, i);
 		for (uint32_t a = 0; a < env->num_args; a++) {
 			const struct gp_region *region = &env->args[a];
-			volatile uint8_t *last = region->base + region->size - 1;
+			volatile uint8_t *base = region->base;
 
-			if (region->size && region->writable)
-				*last = (uint8_t)i;
-			else if (region->size)
-				(void)*last;
+			if (!region->size)
+				continue;
+			if (region->writable)
+				base[region->size - 1] = (uint8_t)i;
+			else
+				(void)base[region->size - 1];
 		}
 		if (i == 3 && !faults->count++) {
 			faults->first = i;
