@@ -175,28 +175,73 @@ static void bo_free(struct drm_gem_object *gem)
 	kfree(bo);
 }
 
-static int attach(struct vgpgpu_ctx *ctx, struct vgpgpu_buf *buf, u32 type, bool wait)
+/* A context's right to a buffer of another one, for as long as the file has handles to it. */
+struct attachment {
+	unsigned long handles;
+	struct vgpgpu_cmd *detach;	/* made beforehand: giving it up cannot fail */
+};
+
+static struct vgpgpu_cmd *attach_cmd(struct vgpgpu_ctx *ctx, struct vgpgpu_buf *buf, u32 type)
 {
 	struct virtio_gpgpu_req_ctx_attach *req;
 	struct vgpgpu_cmd *cmd;
-	int ret = 0;
 
 	cmd = vgpgpu_cmd_alloc(buf->obj.gdev, type, ctx->obj.id, sizeof(*req),
 			       sizeof(struct virtio_gpgpu_resp_hdr));
 	if (IS_ERR(cmd))
-		return PTR_ERR(cmd);
+		return cmd;
 	req = cmd->req.out;
 	req->object = cpu_to_le32(VIRTIO_GPGPU_OBJ_BUFFER);
 	req->id = cpu_to_le32(buf->obj.id);
 	vgpgpu_obj_get(&buf->obj);
 	cmd->uses = &buf->obj;
-	if (!wait) {
-		vgpgpu_cmd_post(cmd);
-		return 0;
+	return cmd;
+}
+
+/* Gives the context the buffer. Called with its lock held. */
+static int attach(struct vgpgpu_ctx *ctx, struct vgpgpu_buf *buf)
+{
+	struct vgpgpu_cmd *cmd, *detach;
+	struct attachment *a;
+	int ret;
+
+	a = kzalloc(sizeof(*a), GFP_KERNEL_ACCOUNT);
+	if (!a)
+		return -ENOMEM;
+	detach = attach_cmd(ctx, buf, VIRTIO_GPGPU_CMD_CTX_DETACH);
+	if (IS_ERR(detach)) {
+		ret = PTR_ERR(detach);
+		goto free;
 	}
-	ret = vgpgpu_cmd_run(cmd, NULL);
+	cmd = attach_cmd(ctx, buf, VIRTIO_GPGPU_CMD_CTX_ATTACH);
+	if (IS_ERR(cmd)) {
+		ret = PTR_ERR(cmd);
+		goto put;
+	}
+	a->handles = 1;
+	a->detach = detach;
+	ret = xa_err(xa_store(&ctx->attached, buf->obj.id, a, GFP_KERNEL_ACCOUNT));
+	if (!ret) {
+		ret = vgpgpu_cmd_run(cmd, NULL);
+		if (ret == -EEXIST)
+			ret = 0;
+		if (ret)
+			xa_erase(&ctx->attached, buf->obj.id);
+	}
 	vgpgpu_cmd_put(cmd);
-	return ret == -EEXIST ? 0 : ret;
+	if (!ret)
+		return 0;
+	/* Who is being killed does not know what came of it. */
+	if (ret == -EINTR) {
+		vgpgpu_cmd_post(detach);
+		kfree(a);
+		return ret;
+	}
+put:
+	vgpgpu_cmd_put(detach);
+free:
+	kfree(a);
+	return ret;
 }
 
 /* A file gets a handle: its context may use the buffer from now on. */
@@ -204,7 +249,7 @@ static int bo_open(struct drm_gem_object *gem, struct drm_file *file)
 {
 	struct vgpgpu_ctx *ctx = file->driver_priv;
 	struct vgpgpu_buf *buf = to_bo(gem)->buf;
-	unsigned long count;
+	struct attachment *a;
 	int ret;
 
 	if (buf->obj.ctx == ctx)
@@ -216,13 +261,11 @@ static int bo_open(struct drm_gem_object *gem, struct drm_file *file)
 		return ret;
 
 	mutex_lock(&ctx->lock);
-	count = xa_to_value(xa_load(&ctx->attached, buf->obj.id) ?: xa_mk_value(0));
-	ret = xa_err(xa_store(&ctx->attached, buf->obj.id, xa_mk_value(count + 1), GFP_KERNEL));
-	if (!ret && !count) {
-		ret = attach(ctx, buf, VIRTIO_GPGPU_CMD_CTX_ATTACH, true);
-		if (ret)
-			xa_erase(&ctx->attached, buf->obj.id);
-	}
+	a = xa_load(&ctx->attached, buf->obj.id);
+	if (a)
+		a->handles++;
+	else
+		ret = attach(ctx, buf);
 	mutex_unlock(&ctx->lock);
 	return ret;
 }
@@ -231,19 +274,19 @@ static void bo_close(struct drm_gem_object *gem, struct drm_file *file)
 {
 	struct vgpgpu_ctx *ctx = file->driver_priv;
 	struct vgpgpu_buf *buf = to_bo(gem)->buf;
-	unsigned long count;
+	struct attachment *a;
 
 	if (buf->obj.ctx == ctx)
 		return;
 	mutex_lock(&ctx->lock);
-	count = xa_to_value(xa_load(&ctx->attached, buf->obj.id) ?: xa_mk_value(0));
-	if (count > 1) {
-		/* Replaces an entry, which allocates nothing. */
-		xa_store(&ctx->attached, buf->obj.id, xa_mk_value(count - 1), GFP_KERNEL);
-	} else if (count) {
+	a = xa_load(&ctx->attached, buf->obj.id);
+	if (a && !--a->handles) {
 		xa_erase(&ctx->attached, buf->obj.id);
 		if (vgpgpu_ctx_alive(ctx))
-			attach(ctx, buf, VIRTIO_GPGPU_CMD_CTX_DETACH, false);
+			vgpgpu_cmd_post(a->detach);
+		else
+			vgpgpu_cmd_put(a->detach);
+		kfree(a);
 	}
 	mutex_unlock(&ctx->lock);
 }

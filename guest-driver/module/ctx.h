@@ -32,7 +32,7 @@ struct vgpgpu_ctx {
 
 	/* handles of this file */
 	struct xarray maps, progs, jobs;
-	struct xarray attached;		/* by id: how many handles there are to a foreign buffer */
+	struct xarray attached;		/* by id: struct attachment, of buffers of other contexts */
 
 	spinlock_t tl_lock;		/* irq safe; protects the timelines; outside queue locks */
 	struct vgpgpu_timeline timelines[VGPGPU_NUM_TIMELINES];
