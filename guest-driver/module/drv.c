@@ -41,15 +41,29 @@
 
 struct workqueue_struct *vgpgpu_wq;
 
+/* None of the driver's waits may be without end, and the watchdog looks once a second. */
+static int set_timeout(const char *val, const struct kernel_param *kp)
+{
+	return param_set_uint_minmax(val, kp, 1000, 3600000);
+}
+
+static const struct kernel_param_ops timeout_ops = {
+	.set = set_timeout,
+	.get = param_get_uint,
+};
+
 /* Above the 60 s after which the device ends a job by itself. */
 unsigned int vgpgpu_job_timeout_ms = 90000;
-module_param_named(job_timeout_ms, vgpgpu_job_timeout_ms, uint, 0644);
-MODULE_PARM_DESC(job_timeout_ms, "Cancel a job that has run for so long (default 90000)");
+module_param_cb(job_timeout_ms, &timeout_ops, &vgpgpu_job_timeout_ms, 0644);
+__MODULE_PARM_TYPE(job_timeout_ms, "uint");
+MODULE_PARM_DESC(job_timeout_ms,
+		 "Cancel a job that has run for so long (1000 to 3600000, default 90000)");
 
 unsigned int vgpgpu_control_timeout_ms = 30000;
-module_param_named(control_timeout_ms, vgpgpu_control_timeout_ms, uint, 0644);
+module_param_cb(control_timeout_ms, &timeout_ops, &vgpgpu_control_timeout_ms, 0644);
+__MODULE_PARM_TYPE(control_timeout_ms, "uint");
 MODULE_PARM_DESC(control_timeout_ms,
-		 "Reset a device that has not answered a command for so long (default 30000)");
+		 "Reset a device that has not answered a command for so long (1000 to 3600000, default 30000)");
 
 /* -------------------------------------------------------------------------------- start, stop, reset */
 
