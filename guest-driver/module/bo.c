@@ -13,6 +13,7 @@
  * A buffer that is shared (PRIME, within this device) is attached to each context that has a handle to
  * it. It stays a buffer of the context that made it, which lives at least as long on the device.
  */
+#include <linux/math64.h>
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -46,33 +47,43 @@ static void buf_free(struct vgpgpu_obj *obj)
 	if (drm_mm_node_allocated(&buf->node)) {
 		spin_lock(&gdev->mm_lock);
 		drm_mm_remove_node(&buf->node);
+		obj->ctx->shm_bytes -= buf->size;
 		spin_unlock(&gdev->mm_lock);
 		wake_up_all(&gdev->mm_wait);
 	}
 	kfree(buf);
 }
 
+static u64 max_per_file(struct vgpgpu_device *gdev)
+{
+	return mul_u64_u32_div(gdev->shm_size, READ_ONCE(vgpgpu_shm_percent), 100);
+}
+
 static int buf_try_place(struct vgpgpu_device *gdev, struct vgpgpu_buf *buf)
 {
-	int ret;
+	struct vgpgpu_ctx *ctx = buf->obj.ctx;
+	int ret = -ENOSPC;
 
 	spin_lock(&gdev->mm_lock);
-	ret = drm_mm_insert_node_generic(&gdev->mm, &buf->node, buf->size, PAGE_SIZE, 0,
-					 DRM_MM_INSERT_BEST);
+	if (ctx->shm_bytes + buf->size <= max_per_file(gdev))
+		ret = drm_mm_insert_node_generic(&gdev->mm, &buf->node, buf->size, PAGE_SIZE, 0,
+						 DRM_MM_INSERT_BEST);
+	if (!ret)
+		ctx->shm_bytes += buf->size;
 	spin_unlock(&gdev->mm_lock);
 	return ret;
 }
 
 /*
- * Finds room in the region. What was closed a moment ago may still be on its way to the device and back,
- * so a full region is given a little time.
+ * Finds room in the region, of which no file gets all, so that others get something. What was closed a
+ * moment ago may still be on its way to the device and back, so a full region is given a little time.
  */
 static int buf_place(struct vgpgpu_device *gdev, struct vgpgpu_buf *buf)
 {
 	int ret = 0;
 	long left;
 
-	if (buf->size > gdev->shm_size)
+	if (buf->size > max_per_file(gdev))
 		return -ENOMEM;
 	left = wait_event_interruptible_timeout(gdev->mm_wait,
 						(ret = buf_try_place(gdev, buf)) != -ENOSPC,

@@ -46,6 +46,7 @@ struct vgpgpu_ctx {
 	unsigned int num_granted;	/* slots that no job has taken yet */
 	struct list_head slot_node;	/* on the device's slot_queue, with a reference */
 
+	u64 shm_bytes;			/* of the shared region, under mm_lock */
 	atomic64_t job_bytes;		/* kernel memory that job handles hold */
 	atomic64_t compute_ns, packet_ns, num_jobs;	/* device time used */
 };

@@ -65,6 +65,21 @@ __MODULE_PARM_TYPE(control_timeout_ms, "uint");
 MODULE_PARM_DESC(control_timeout_ms,
 		 "Reset a device that has not answered a command for so long (1000 to 3600000, default 30000)");
 
+static int set_percent(const char *val, const struct kernel_param *kp)
+{
+	return param_set_uint_minmax(val, kp, 1, 100);
+}
+
+static const struct kernel_param_ops percent_ops = {
+	.set = set_percent,
+	.get = param_get_uint,
+};
+
+unsigned int vgpgpu_shm_percent = 75;
+module_param_cb(shm_percent, &percent_ops, &vgpgpu_shm_percent, 0644);
+__MODULE_PARM_TYPE(shm_percent, "uint");
+MODULE_PARM_DESC(shm_percent, "Percentage of the shared memory that one file may have (default 75)");
+
 /* -------------------------------------------------------------------------------- start, stop, reset */
 
 /* Any context. Generations only grow; whatever was made in an older one is gone. */

@@ -68,7 +68,7 @@ struct vgpgpu_device {
 	bool caps_valid;
 	struct virtio_gpgpu_caps caps;
 
-	spinlock_t mm_lock;		/* protects @mm */
+	spinlock_t mm_lock;		/* protects @mm and each context's shm_bytes */
 	struct drm_mm mm;		/* of the shared-memory region */
 	wait_queue_head_t mm_wait;	/* woken when a range comes back */
 
@@ -105,6 +105,7 @@ struct vgpgpu_device {
 extern struct workqueue_struct *vgpgpu_wq;	/* drained before the module goes */
 extern unsigned int vgpgpu_job_timeout_ms;
 extern unsigned int vgpgpu_control_timeout_ms;
+extern unsigned int vgpgpu_shm_percent;
 
 int vgpgpu_dev_start(struct vgpgpu_device *gdev);
 void vgpgpu_dev_stop(struct vgpgpu_device *gdev);
