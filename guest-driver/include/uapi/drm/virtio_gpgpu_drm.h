@@ -42,7 +42,7 @@ struct drm_virtio_gpgpu_get_caps {
 	__u32 generation;		/* out */
 };
 
-/* This context's device counters: struct virtio_gpgpu_resp_stats, as above. */
+/* The device's counters, of all its users together: struct virtio_gpgpu_resp_stats, as above. */
 struct drm_virtio_gpgpu_get_stats {
 	__u64 ptr;
 	__u32 size;
