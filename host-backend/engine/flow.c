@@ -6,22 +6,23 @@
  * and other protocols go by addresses and protocol; what is not IP, by the Ethernet header. Packets with
  * the same hash go to the same part, and a part is run by one thread in order.
  *
- * The bytes may lie in memory that the guest changes meanwhile. That can only change which part a packet
- * falls into; no offset or length is taken from them unchecked.
+ * The bytes lie in memory that the guest may change meanwhile, so a packet's headers are copied before they are
+ * read: what is checked is what is used. A change can only put a packet into another part.
  *
  * Threads: any; touches nothing but its arguments.
  */
 #include <string.h>
 #include "job.h"
 
-#define ETH_LEN	   14
-#define TYPE_IPV4  0x0800
-#define TYPE_IPV6  0x86dd
-#define TYPE_VLAN  0x8100
-#define TYPE_QINQ  0x88a8
-#define PROTO_TCP  6
-#define PROTO_UDP  17
-#define PROTO_SCTP 132
+#define ETH_LEN	    14
+#define TYPE_IPV4   0x0800
+#define TYPE_IPV6   0x86dd
+#define TYPE_VLAN   0x8100
+#define TYPE_QINQ   0x88a8
+#define PROTO_TCP   6
+#define PROTO_UDP   17
+#define MAX_HEADERS 96 /* Ethernet, two tags, the longest IPv4 header, ports */
+#define PROTO_SCTP  132
 
 static uint32_t mix(uint32_t hash, const uint8_t *bytes, uint32_t length)
 {
@@ -52,7 +53,8 @@ static uint32_t mix_ports(uint32_t hash, uint8_t proto, const uint8_t *packet, u
 	return mix(hash, packet + at, 4);
 }
 
-uint32_t gp_flow_hash(const uint8_t *packet, uint32_t length)
+/* @packet does not change. */
+static uint32_t hash_headers(const uint8_t *packet, uint32_t length)
 {
 	uint32_t hash = 0x811c9dc5u, at = ETH_LEN, type;
 
@@ -83,6 +85,17 @@ uint32_t gp_flow_hash(const uint8_t *packet, uint32_t length)
 		return finish(mix_ports(hash, proto, packet, length, at + 40));
 	}
 	return finish(mix(hash, packet, ETH_LEN));
+}
+
+uint32_t gp_flow_hash(const uint8_t *packet, uint32_t length)
+{
+	uint8_t headers[MAX_HEADERS];
+
+	length = MIN(length, MAX_HEADERS);
+	memcpy(headers, packet, length);
+	/* Or the compiler might read the packet itself again. */
+	__asm__ volatile("" : : "r"(headers) : "memory");
+	return hash_headers(headers, length);
 }
 
 void gp_flow_split(struct gp_job *job, uint32_t parts)
