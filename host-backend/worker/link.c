@@ -30,6 +30,7 @@
 #define GUARD	    (64u << 10) /* as GP_GUARD: around what generated code reaches */
 #define MIN_SPIN_NS 2000
 #define MAX_SPIN_NS 50000
+#define MAX_TAKE    16 /* requests before device threads are woken for them */
 
 enum { FD_SHM, FD_RING, FD_KICK, FD_CALL };
 
@@ -156,18 +157,18 @@ static bool may_take(struct link *link)
 	return !__atomic_load_n(&link->paused, __ATOMIC_ACQUIRE) && flush_backlog(link);
 }
 
-/* Takes what there is. Return: whether there was anything. */
-static bool take_all(struct link *link)
+/* Takes some of what there is. Return: whether there was anything. */
+static bool take_some(struct link *link)
 {
-	bool any = false;
+	int taken = 0;
 
 	pthread_mutex_lock(&link->req_lock);
 	gpgpu_session_cork(link->session);
-	while (may_take(link) && take(link))
-		any = true;
+	while (taken < MAX_TAKE && may_take(link) && take(link))
+		taken++;
 	gpgpu_session_uncork(link->session);
 	pthread_mutex_unlock(&link->req_lock);
-	return any;
+	return taken;
 }
 
 /* Looks at the ring for a while. Return: whether a request came. */
@@ -207,7 +208,7 @@ static void *link_thread(void *opaque)
 	struct link *link = opaque;
 
 	while (!__atomic_load_n(&link->stop, __ATOMIC_ACQUIRE)) {
-		if (take_all(link) || spin(link))
+		if (take_some(link) || spin(link))
 			continue;
 		/* Paused or blocked, it is woken on purpose, not by a request that it may not take. */
 		if (may_take(link) && !ring_sleep(&link->ring))
