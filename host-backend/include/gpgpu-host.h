@@ -113,7 +113,10 @@ void gpgpu_session_uncork(struct gpgpu_session *session);
 void gpgpu_session_quiesce(struct gpgpu_session *session);
 void gpgpu_session_resume(struct gpgpu_session *session);
 
-/* gpgpu_session_reset() - cancel every job (answered CANCELLED, reason RESET) and destroy every object. */
+/*
+ * gpgpu_session_reset() - cancel every job (answered CANCELLED, reason RESET) and destroy every object.
+ * Also while quiesced, in which case it calls back and the session stays quiesced. Blocks for at most a slice.
+ */
 void gpgpu_session_reset(struct gpgpu_session *session, uint64_t features, uint32_t generation);
 
 void gpgpu_session_set_quota(struct gpgpu_session *session, const struct gpgpu_quota *quota);
