@@ -18,29 +18,29 @@
 
 #include <stdint.h>
 
-#define GPGPU_CONNECTION_MAGIC		0x47504731u	/* "GPG1" */
-#define GPGPU_CONNECTION_VERSION	1
+#define GPGPU_CONNECTION_MAGIC	 0x47504731u /* "GPG1" */
+#define GPGPU_CONNECTION_VERSION 1
 
 enum gpgpu_msg_type {
 	/* QEMU to worker */
-	GPGPU_MSG_HELLO		= 1,	/* struct gpgpu_msg_hello */
-	GPGPU_MSG_OPEN		= 2,	/* struct gpgpu_msg_open; descriptors: shm, ring, kick, call */
-	GPGPU_MSG_CLOSE		= 3,	/* header only; quiesces, then ACK */
-	GPGPU_MSG_PAUSE		= 4,	/* header only; ACK once nothing of the guest's is written any more */
-	GPGPU_MSG_RESUME	= 5,	/* header only; ACK */
-	GPGPU_MSG_RESET		= 6,	/* struct gpgpu_msg_reset; every request answered, then ACK */
-	GPGPU_MSG_QUOTA		= 7,	/* struct gpgpu_msg_quota; ACK */
+	GPGPU_MSG_HELLO = 1, /* struct gpgpu_msg_hello */
+	GPGPU_MSG_OPEN = 2, /* struct gpgpu_msg_open; descriptors: shm, ring, kick, call */
+	GPGPU_MSG_CLOSE = 3, /* header only; quiesces, then ACK */
+	GPGPU_MSG_PAUSE = 4, /* header only; ACK once nothing of the guest's is written any more */
+	GPGPU_MSG_RESUME = 5, /* header only; ACK */
+	GPGPU_MSG_RESET = 6, /* struct gpgpu_msg_reset; every request answered, then ACK */
+	GPGPU_MSG_QUOTA = 7, /* struct gpgpu_msg_quota; ACK */
 	/* worker to QEMU */
-	GPGPU_MSG_WELCOME	= 32,	/* struct gpgpu_msg_welcome, answer to HELLO */
-	GPGPU_MSG_ACK		= 33,	/* struct gpgpu_msg_ack */
-	GPGPU_MSG_EVENT		= 34,	/* struct gpgpu_msg_event */
+	GPGPU_MSG_WELCOME = 32, /* struct gpgpu_msg_welcome, answer to HELLO */
+	GPGPU_MSG_ACK = 33, /* struct gpgpu_msg_ack */
+	GPGPU_MSG_EVENT = 34, /* struct gpgpu_msg_event */
 };
 
 struct gpgpu_msg {
-	uint32_t type;		/* enum gpgpu_msg_type */
-	uint32_t size;		/* of the whole message */
-	uint32_t session;	/* chosen by QEMU, not 0 for session messages */
-	uint32_t token;		/* QEMU's own; an ACK returns it */
+	uint32_t type;  /* enum gpgpu_msg_type */
+	uint32_t size;  /* of the whole message */
+	uint32_t session; /* chosen by QEMU, not 0 for session messages */
+	uint32_t token;	/* QEMU's own; an ACK returns it */
 };
 
 struct gpgpu_msg_hello {
@@ -51,29 +51,29 @@ struct gpgpu_msg_hello {
 struct gpgpu_msg_welcome {
 	struct gpgpu_msg msg;
 	uint32_t magic, version;
-	uint32_t threads;	/* of the device */
+	uint32_t threads; /* of the device */
 	uint32_t pid;
-	char device[64];	/* name, NUL terminated */
+	char device[64]; /* name, NUL terminated */
 };
 
 struct gpgpu_msg_quota {
 	struct gpgpu_msg msg;
-	uint32_t weight, cap;	/* as struct gpgpu_quota */
+	uint32_t weight, cap; /* as struct gpgpu_quota */
 	uint64_t memory_limit;
 };
 
 struct gpgpu_msg_open {
 	struct gpgpu_msg msg;
 	uint64_t shm_size;
-	uint64_t ring_size;	/* bytes of the ring file */
-	uint64_t features;	/* 1 << bit */
+	uint64_t ring_size; /* bytes of the ring file */
+	uint64_t features; /* 1 << bit */
 	uint32_t generation;
 	uint32_t weight, cap;
-	uint32_t max_contexts, max_buffers, max_maps, max_programs, max_jobs;	/* 0: default */
+	uint32_t max_contexts, max_buffers, max_maps, max_programs, max_jobs; /* 0: default */
 	uint32_t max_insns, max_batch, max_stride;
 	uint32_t reserved;
 	uint64_t memory_limit, max_buffer, max_map, fuel;
-	char name[64];		/* QEMU's device id, for the log */
+	char name[64];  /* QEMU's device id, for the log */
 };
 
 struct gpgpu_msg_reset {
@@ -83,19 +83,19 @@ struct gpgpu_msg_reset {
 };
 
 struct gpgpu_msg_ack {
-	struct gpgpu_msg msg;	/* session and token of what is acknowledged */
-	int32_t error;		/* 0 or negative errno */
+	struct gpgpu_msg msg; /* session and token of what is acknowledged */
+	int32_t error;  /* 0 or negative errno */
 	uint32_t reserved;
-	char message[128];	/* why, NUL terminated */
+	char message[128]; /* why, NUL terminated */
 };
 
 struct gpgpu_msg_event {
 	struct gpgpu_msg msg;
-	uint32_t type, reason;	/* enum virtio_gpgpu_event_type, _reason */
+	uint32_t type, reason; /* enum virtio_gpgpu_event_type, _reason */
 	uint64_t value;
 };
 
-#define GPGPU_MSG_MAX	512
+#define GPGPU_MSG_MAX 512
 
 /*
  * The ring file: struct gpgpu_ring, then at req_offset req_size bytes, at resp_offset resp_size bytes;
@@ -108,11 +108,11 @@ struct gpgpu_msg_event {
  * the producer's eventfd.
  */
 struct gpgpu_ring_index {
-	uint64_t tail;		/* producer's */
-	uint32_t blocked;	/* set by the producer, cleared by the consumer */
+	uint64_t tail;  /* producer's */
+	uint32_t blocked; /* set by the producer, cleared by the consumer */
 	uint32_t pad0[13];
-	uint64_t head;		/* consumer's */
-	uint32_t sleeping;	/* consumer's */
+	uint64_t head;  /* consumer's */
+	uint32_t sleeping; /* consumer's */
 	uint32_t pad1[13];
 };
 
@@ -130,31 +130,31 @@ struct gpgpu_ring {
 	uint64_t req_offset, req_size;
 	uint64_t resp_offset, resp_size;
 	uint64_t pad[3];
-	struct gpgpu_ring_index req;	/* QEMU produces */
-	struct gpgpu_ring_index resp;	/* the worker produces */
+	struct gpgpu_ring_index req; /* QEMU produces */
+	struct gpgpu_ring_index resp; /* the worker produces */
 	struct gpgpu_ring_stats stats;
 };
 
-#define GPGPU_RING_DATA_OFFSET	4096
-#define GPGPU_RING_SIZE		(4u << 20)	/* default of req_size and resp_size */
-#define GPGPU_MAX_REQUEST	(1u << 20)	/* bytes of a request; config.max_request */
-#define GPGPU_MAX_RESPONSE	(1u << 20)
-#define GPGPU_MAX_RANGES	64		/* dirty ranges of a response; more are merged */
+#define GPGPU_RING_DATA_OFFSET 4096
+#define GPGPU_RING_SIZE	       (4u << 20) /* default of req_size and resp_size */
+#define GPGPU_MAX_REQUEST      (1u << 20) /* bytes of a request; config.max_request */
+#define GPGPU_MAX_RESPONSE     (1u << 20)
+#define GPGPU_MAX_RANGES       64  /* dirty ranges of a response; more are merged */
 
 enum gpgpu_record_kind {
-	GPGPU_RING_PAD		= 0,
-	GPGPU_RING_CONTROL	= 1,	/* request for the control queue */
-	GPGPU_RING_COMPUTE	= 2,
-	GPGPU_RING_PACKET	= 3,
-	GPGPU_RING_RESPONSE	= 4,
+	GPGPU_RING_PAD = 0,
+	GPGPU_RING_CONTROL = 1, /* request for the control queue */
+	GPGPU_RING_COMPUTE = 2,
+	GPGPU_RING_PACKET = 3,
+	GPGPU_RING_RESPONSE = 4,
 };
 
-struct gpgpu_record {		/* 8-byte aligned in the ring */
-	uint32_t size;		/* of the record, this header included; multiple of 8 */
-	uint32_t kind;		/* enum gpgpu_record_kind */
-	uint64_t tag;		/* QEMU's; a response returns it */
-	uint32_t length;	/* bytes of the request or response that follow (after the ranges) */
-	uint32_t capacity;	/* request: bytes its response may have; response: number of ranges */
+struct gpgpu_record {  /* 8-byte aligned in the ring */
+	uint32_t size;  /* of the record, this header included; multiple of 8 */
+	uint32_t kind;  /* enum gpgpu_record_kind */
+	uint64_t tag;  /* QEMU's; a response returns it */
+	uint32_t length; /* bytes of the request or response that follow (after the ranges) */
+	uint32_t capacity; /* request: bytes its response may have; response: number of ranges */
 	/* response: struct { uint64_t offset, size; } ranges[capacity]; then length bytes */
 };
 
