@@ -26,14 +26,17 @@ static bool inside(const struct elf_file *elf, uint64_t offset, uint64_t size)
 	return offset <= elf->size && size <= elf->size - offset;
 }
 
-/* Return: the string at @offset of a string table, or NULL if it does not end inside it. */
+/* Return: the string at @offset of a string table, or NULL if it does not end inside it, or only far away. */
 static const char *string_at(const struct elf_file *elf, const Elf64_Shdr *table, uint64_t offset)
 {
-	const char *s = (const char *)elf->bytes + table->sh_offset + offset;
+	const char *s;
+	uint64_t room;
 
-	if (offset >= table->sh_size || !memchr(s, '\0', table->sh_size - offset))
+	if (offset >= table->sh_size)
 		return NULL;
-	return s;
+	s = (const char *)elf->bytes + table->sh_offset + offset;
+	room = table->sh_size - offset;
+	return memchr(s, '\0', room < MAX_SYMBOL_NAME ? room : MAX_SYMBOL_NAME) ? s : NULL;
 }
 
 /* Headers are copied: nothing says that they are aligned in the file. */
@@ -104,6 +107,14 @@ static int read_sections(struct elf_file *elf, const Elf64_Ehdr *eh)
 					  elf->size);
 		s->data = elf->bytes + sh.sh_offset;
 	}
+	for (size_t i = 1; i < elf->num_sections; i++) {
+		struct elf_section *s = &elf->sections[i];
+
+		if ((s->type == SHT_REL || s->type == SHT_RELA) && s->info < elf->num_sections) {
+			s->next_rel = elf->sections[s->info].first_rel;
+			elf->sections[s->info].first_rel = (uint32_t)i;
+		}
+	}
 	return 0;
 }
 
@@ -122,6 +133,8 @@ static int read_symbols(struct elf_file *elf, const Elf64_Ehdr *eh)
 	if (strings.sh_type != SHT_STRTAB)
 		return gpgpu_fail(-EINVAL, "%s: damaged: no symbol names", elf->name);
 
+	if (table->size / sizeof(Elf64_Sym) > MAX_SYMBOLS)
+		return gpgpu_fail(-E2BIG, "%s: over %u symbols", elf->name, MAX_SYMBOLS);
 	elf->num_symbols = table->size / sizeof(Elf64_Sym);
 	elf->symbols = calloc(elf->num_symbols + 1, sizeof(*elf->symbols));
 	if (!elf->symbols)
@@ -147,6 +160,52 @@ static int read_symbols(struct elf_file *elf, const Elf64_Ehdr *eh)
 	return 0;
 }
 
+static int by_place(const void *a, const void *b, void *arg)
+{
+	const struct elf_symbol *symbols = arg;
+	uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
+	const struct elf_symbol *x = &symbols[i], *y = &symbols[j];
+
+	if (x->shndx != y->shndx)
+		return x->shndx < y->shndx ? -1 : 1;
+	if (x->value != y->value)
+		return x->value < y->value ? -1 : 1;
+	return i < j ? -1 : i > j;
+}
+
+static int index_functions(struct elf_file *elf)
+{
+	elf->funcs = calloc(elf->num_symbols + 1, sizeof(*elf->funcs));
+	if (!elf->funcs)
+		return gpgpu_fail(-ENOMEM, "out of memory");
+	for (size_t i = 0; i < elf->num_symbols; i++) {
+		if (elf->symbols[i].type == STT_FUNC)
+			elf->funcs[elf->num_funcs++] = (uint32_t)i;
+	}
+	qsort_r(elf->funcs, elf->num_funcs, sizeof(*elf->funcs), by_place, elf->symbols);
+	return 0;
+}
+
+long elf_function_at(const struct elf_file *elf, size_t section, uint64_t offset)
+{
+	size_t low = 0, high = elf->num_funcs;
+	const struct elf_symbol *s;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		s = &elf->symbols[elf->funcs[mid]];
+		if (s->shndx < section || (s->shndx == section && s->value < offset))
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (low == elf->num_funcs)
+		return -1;
+	s = &elf->symbols[elf->funcs[low]];
+	return s->shndx == section && s->value == offset ? (long)elf->funcs[low] : -1;
+}
+
 int elf_parse(struct elf_file *elf)
 {
 	Elf64_Ehdr eh;
@@ -156,14 +215,19 @@ int elf_parse(struct elf_file *elf)
 		r = read_sections(elf, &eh);
 	if (!r)
 		r = read_symbols(elf, &eh);
+	if (!r)
+		r = index_functions(elf);
 	return r;
 }
 
 void elf_free(struct elf_file *elf)
 {
+	for (size_t i = 0; i < elf->num_sections; i++)
+		free(elf->sections[i].relocs);
 	free(elf->bytes);
 	free(elf->sections);
 	free(elf->symbols);
+	free(elf->funcs);
 	memset(elf, 0, sizeof(*elf));
 }
 
@@ -183,51 +247,59 @@ static int by_offset(const void *a, const void *b)
 	return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-int elf_relocs(const struct elf_file *elf, size_t section, struct elf_reloc **out, size_t *count)
+/* Appends the relocations of section @from to those of section @to, for which there is room. */
+static int add_relocs(struct elf_file *elf, struct elf_section *to, const struct elf_section *from)
 {
-	struct elf_reloc *relocs = NULL;
-	size_t total = 0;
+	size_t n = from->size / sizeof(Elf64_Rel);
 
-	*out = NULL;
-	*count = 0;
-	for (size_t i = 0; i < elf->num_sections; i++) {
-		const struct elf_section *s = &elf->sections[i];
-		size_t n = s->size / sizeof(Elf64_Rel);
-		struct elf_reloc *more;
+	for (size_t k = 0; k < n; k++) {
+		struct elf_reloc *r = &to->relocs[to->num_relocs];
+		Elf64_Rel rel;
 
-		if (s->info != section || (s->type != SHT_REL && s->type != SHT_RELA))
-			continue;
-		if (s->type == SHT_RELA) {
-			free(relocs);
-			return gpgpu_fail(-EINVAL, "%s: relocations with addends are not BPF's", elf->name);
-		}
-		more = realloc(relocs, (total + n + 1) * sizeof(*relocs));
-		if (!more) {
-			free(relocs);
-			return gpgpu_fail(-ENOMEM, "out of memory");
-		}
-		relocs = more;
-		for (size_t k = 0; k < n; k++) {
-			Elf64_Rel rel;
-			struct elf_reloc *to = &relocs[total + k];
-
-			memcpy(&rel, s->data + k * sizeof(rel), sizeof(rel));
-			to->offset = rel.r_offset;
-			to->symbol = ELF64_R_SYM(rel.r_info);
-			to->type = ELF64_R_TYPE(rel.r_info);
-			if (to->symbol >= elf->num_symbols) {
-				int r = gpgpu_fail(-EINVAL, "%s: damaged: relocation to symbol %u of %zu",
-						   elf->name, to->symbol, elf->num_symbols);
-
-				free(relocs);
-				return r;
-			}
-		}
-		total += n;
+		memcpy(&rel, from->data + k * sizeof(rel), sizeof(rel));
+		r->offset = rel.r_offset;
+		r->symbol = ELF64_R_SYM(rel.r_info);
+		r->type = ELF64_R_TYPE(rel.r_info);
+		if (r->symbol >= elf->num_symbols)
+			return gpgpu_fail(-EINVAL, "%s: damaged: relocation to symbol %u of %zu", elf->name,
+					  r->symbol, elf->num_symbols);
+		to->num_relocs++;
 	}
-	if (total)
-		qsort(relocs, total, sizeof(*relocs), by_offset);
-	*out = relocs;
-	*count = total;
 	return 0;
+}
+
+/* Reads what elf_relocs() hands out, once per section. */
+static int read_relocs(struct elf_file *elf, struct elf_section *s)
+{
+	size_t total = 0;
+	int r = 0;
+
+	for (uint32_t i = s->first_rel; i; i = elf->sections[i].next_rel) {
+		if (elf->sections[i].type == SHT_RELA)
+			return gpgpu_fail(-EINVAL, "%s: relocations with addends are not BPF's", elf->name);
+		total += elf->sections[i].size / sizeof(Elf64_Rel);
+	}
+	if (total > MAX_RELOCS - elf->num_relocs)
+		return gpgpu_fail(-E2BIG, "%s: over %u relocations", elf->name, MAX_RELOCS);
+	elf->num_relocs += total;
+	s->relocs = calloc(total + 1, sizeof(*s->relocs));
+	if (!s->relocs)
+		return gpgpu_fail(-ENOMEM, "out of memory");
+	for (uint32_t i = s->first_rel; i && !r; i = elf->sections[i].next_rel)
+		r = add_relocs(elf, s, &elf->sections[i]);
+	if (r)
+		return r;
+	qsort(s->relocs, s->num_relocs, sizeof(*s->relocs), by_offset);
+	s->relocs_read = true;
+	return 0;
+}
+
+int elf_relocs(struct elf_file *elf, size_t section, const struct elf_reloc **relocs, size_t *count)
+{
+	struct elf_section *s = &elf->sections[section];
+	int r = s->relocs_read ? 0 : read_relocs(elf, s);
+
+	*relocs = r ? NULL : s->relocs;
+	*count = r ? 0 : s->num_relocs;
+	return r;
 }

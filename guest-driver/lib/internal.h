@@ -22,6 +22,9 @@
 #define MAX_LINKED_INSNS    65536 /* of one program with its subprograms; a device's limit is lower */
 #define MAX_OBJECT_MAPS	    256
 #define MAX_OBJECT_PROGRAMS 256
+#define MAX_SYMBOLS	    65536
+#define MAX_RELOCS	    65536 /* of all sections that are asked for */
+#define MAX_SYMBOL_NAME	    1024
 
 struct gpgpu_device {
 	int fd;
@@ -113,6 +116,11 @@ struct elf_section {
 	const uint8_t *data; /* NULL for NOBITS */
 	uint64_t size, flags;
 	uint32_t type, link, info;
+	uint32_t first_rel; /* index of the last section with relocations of this one; 0: none */
+	uint32_t next_rel; /* of such a section: the one before it */
+	bool relocs_read;
+	struct elf_reloc *relocs; /* sorted; once they have been asked for */
+	size_t num_relocs;
 };
 
 struct elf_symbol {
@@ -120,6 +128,7 @@ struct elf_symbol {
 	uint64_t value, size;
 	uint8_t type, bind;
 	uint16_t shndx;
+	int map; /* what link.c found it to mean: 1 + index of a map; 0: not known */
 };
 
 struct elf_reloc {
@@ -135,6 +144,9 @@ struct elf_file {
 	size_t num_sections;
 	struct elf_symbol *symbols;
 	size_t num_symbols;
+	uint32_t *funcs; /* symbols of functions, by section and value */
+	size_t num_funcs;
+	size_t num_relocs; /* read so far */
 };
 
 /*
@@ -153,12 +165,15 @@ const struct elf_section *elf_find(const struct elf_file *elf, const char *name)
  * elf_relocs() - the relocations that apply to one section
  * @elf: parsed file
  * @section: its index
- * @relocs: out: sorted by offset, to be freed; symbols are valid indices
+ * @relocs: out: sorted by offset, the file's; symbols are valid indices
  * @count: out
  *
  * Return: 0 or a negative errno that was noted.
  */
-int elf_relocs(const struct elf_file *elf, size_t section, struct elf_reloc **relocs, size_t *count);
+int elf_relocs(struct elf_file *elf, size_t section, const struct elf_reloc **relocs, size_t *count);
+
+/* Return: symbol of the function that starts at byte @offset of a section, or -1. */
+long elf_function_at(const struct elf_file *elf, size_t section, uint64_t offset);
 
 static inline bool elf_is_code(const struct elf_section *s)
 {
@@ -176,7 +191,7 @@ static inline bool elf_is_code(const struct elf_section *s)
  *
  * Return: 0 or a negative errno that was noted.
  */
-int gpgpu_link(const struct elf_file *elf, const struct gpgpu_object *obj, size_t symbol,
+int gpgpu_link(struct elf_file *elf, const struct gpgpu_object *obj, size_t symbol,
 	       struct gpgpu_program *prog);
 
 /* kernel_args.c */

@@ -25,9 +25,10 @@ struct placed { /* a function in the program */
 };
 
 struct linker {
-	const struct elf_file *elf;
+	struct elf_file *elf;
 	const struct gpgpu_object *obj;
 	const char *prog; /* name, for messages */
+	uint32_t *func_of; /* by symbol: 1 + number of the function that it is in the program, or 0 */
 	struct bpf_insn *insns;
 	size_t count, room;
 	struct placed *funcs;
@@ -66,10 +67,8 @@ static int place(struct linker *l, size_t symbol)
 	size_t count;
 	int r;
 
-	for (size_t i = 0; i < l->num_funcs; i++) {
-		if (l->funcs[i].symbol == symbol)
-			return (int)i;
-	}
+	if (l->func_of[symbol])
+		return (int)l->func_of[symbol] - 1;
 	if (sym->size == 0 || sym->value % INSN_SIZE || sym->size % INSN_SIZE || sym->value > sec->size ||
 	    sym->size > sec->size - sym->value)
 		return gpgpu_fail(-EINVAL, "%s: damaged: function '%.64s' is not inside section %s",
@@ -81,19 +80,8 @@ static int place(struct linker *l, size_t symbol)
 	memcpy(l->insns + l->count, sec->data + sym->value, sym->size);
 	l->funcs[l->num_funcs] = (struct placed){ symbol, l->count, count };
 	l->count += count;
-	return (int)l->num_funcs++;
-}
-
-/* Return: symbol of the function that starts at byte @offset of a section, or -1. */
-static long function_at(const struct elf_file *elf, size_t section, uint64_t offset)
-{
-	for (size_t i = 0; i < elf->num_symbols; i++) {
-		const struct elf_symbol *s = &elf->symbols[i];
-
-		if (s->shndx == section && s->type == STT_FUNC && s->value == offset)
-			return (long)i;
-	}
-	return -1;
+	l->func_of[symbol] = (uint32_t)++l->num_funcs;
+	return (int)l->num_funcs - 1;
 }
 
 static int link_call(struct linker *l, size_t pos, size_t section, uint64_t next_offset,
@@ -118,7 +106,7 @@ static int link_call(struct linker *l, size_t pos, size_t section, uint64_t next
 	if (!elf_is_code(&l->elf->sections[section]))
 		return gpgpu_fail(-EINVAL, "%s: program '%.64s' calls into section %s", l->elf->name, l->prog,
 				  l->elf->sections[section].name);
-	symbol = function_at(l->elf, section, target);
+	symbol = elf_function_at(l->elf, section, target);
 	if (symbol < 0)
 		return gpgpu_fail(-EINVAL,
 				  "%s: program '%.64s' calls byte %llu of section %s: no function starts "
@@ -135,17 +123,23 @@ static int link_call(struct linker *l, size_t pos, size_t section, uint64_t next
 }
 
 /* Return: index of the map that a symbol means, or negative errno. */
-static int find_map(const struct linker *l, const struct elf_symbol *sym, bool *is_data)
+static int find_map(const struct linker *l, struct elf_symbol *sym, bool *is_data)
 {
 	const struct elf_section *sec = &l->elf->sections[sym->shndx];
 
+	if (sym->map) {
+		*is_data = l->obj->maps[sym->map - 1].section != 0;
+		return sym->map - 1;
+	}
 	for (uint32_t i = 0; i < l->obj->num_maps; i++) {
 		const struct gpgpu_map *m = &l->obj->maps[i];
 
 		*is_data = m->section != 0;
 		if (m->section ? m->section == sym->shndx
-			       : !strcmp(sec->name, ".maps") && !strcmp(m->name, sym->name))
+			       : !strcmp(sec->name, ".maps") && !strcmp(m->name, sym->name)) {
+			sym->map = (int)i + 1;
 			return (int)i;
+		}
 	}
 	if (elf_is_code(sec))
 		return gpgpu_fail(-EINVAL,
@@ -159,7 +153,7 @@ static int find_map(const struct linker *l, const struct elf_symbol *sym, bool *
 
 static int link_data(struct linker *l, size_t pos, const struct elf_reloc *rel)
 {
-	const struct elf_symbol *sym = &l->elf->symbols[rel->symbol];
+	struct elf_symbol *sym = &l->elf->symbols[rel->symbol];
 	struct bpf_insn *insn = &l->insns[pos];
 	bool is_data = false;
 	int map;
@@ -231,7 +225,7 @@ static int link_insn(struct linker *l, const struct placed *f, size_t i, const s
 static int link_function(struct linker *l, size_t func)
 {
 	struct placed f = l->funcs[func]; /* a copy: place() moves the array */
-	struct elf_reloc *relocs;
+	const struct elf_reloc *relocs;
 	size_t count;
 	int r = elf_relocs(l->elf, l->elf->symbols[f.symbol].shndx, &relocs, &count);
 
@@ -247,19 +241,23 @@ static int link_function(struct linker *l, size_t func)
 			r = link_insn(l, &f, i, reloc_at(relocs, count, offset));
 		i += two; /* its second half is no instruction */
 	}
-	free(relocs);
 	return r;
 }
 
-int gpgpu_link(const struct elf_file *elf, const struct gpgpu_object *obj, size_t symbol,
+int gpgpu_link(struct elf_file *elf, const struct gpgpu_object *obj, size_t symbol,
 	       struct gpgpu_program *prog)
 {
 	struct linker l = { .elf = elf, .obj = obj, .prog = elf->symbols[symbol].name };
-	int r = place(&l, symbol);
+	int r;
 
+	l.func_of = calloc(elf->num_symbols, sizeof(*l.func_of));
+	if (!l.func_of)
+		return gpgpu_fail(-ENOMEM, "out of memory");
+	r = place(&l, symbol);
 	for (size_t f = 0; r >= 0 && f < l.num_funcs; f++)
 		r = link_function(&l, f);
 	free(l.funcs);
+	free(l.func_of);
 	if (r < 0) {
 		free(l.insns);
 		return r;

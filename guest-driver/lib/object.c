@@ -221,7 +221,7 @@ static bool is_program(const struct elf_file *elf, const struct elf_symbol *s)
 	       elf_is_code(&elf->sections[s->shndx]) && section_kind(elf->sections[s->shndx].name);
 }
 
-static int add_program(const struct elf_file *elf, const struct btf *btf, struct gpgpu_object *obj,
+static int add_program(struct elf_file *elf, const struct btf *btf, struct gpgpu_object *obj,
 		       size_t symbol)
 {
 	const struct elf_symbol *s = &elf->symbols[symbol];
@@ -245,7 +245,7 @@ static int add_program(const struct elf_file *elf, const struct btf *btf, struct
 }
 
 /* Return: 0 or negative errno; *unknown is the name of a code section that was passed over, if any. */
-static int read_programs(const struct elf_file *elf, const struct btf *btf, struct gpgpu_object *obj)
+static int read_programs(struct elf_file *elf, const struct btf *btf, struct gpgpu_object *obj)
 {
 	int r = 0;
 
@@ -271,17 +271,16 @@ static int read_programs(const struct elf_file *elf, const struct btf *btf, stru
 }
 
 /* Pointers in global data would need addresses, which devices do not have. */
-static int check_data_relocs(const struct elf_file *elf, const struct gpgpu_object *obj)
+static int check_data_relocs(struct elf_file *elf, const struct gpgpu_object *obj)
 {
 	for (uint32_t i = 0; i < obj->num_maps; i++) {
-		struct elf_reloc *relocs;
+		const struct elf_reloc *relocs;
 		size_t count;
 		int r;
 
 		if (!obj->maps[i].section)
 			continue;
 		r = elf_relocs(elf, obj->maps[i].section, &relocs, &count);
-		free(relocs);
 		if (r)
 			return r;
 		if (count)
@@ -292,7 +291,7 @@ static int check_data_relocs(const struct elf_file *elf, const struct gpgpu_obje
 	return 0;
 }
 
-static int read_object(const struct elf_file *elf, struct gpgpu_object *obj)
+static int read_object(struct elf_file *elf, struct gpgpu_object *obj)
 {
 	const struct elf_section *s = elf_find(elf, ".BTF");
 	struct btf *btf = NULL;
