@@ -118,13 +118,16 @@ static bool is_data_section(const struct elf_section *s)
 static int add_data_map(const struct elf_file *elf, struct gpgpu_object *obj, size_t section)
 {
 	const struct elf_section *s = &elf->sections[section];
+	uint64_t room = MAX_OBJECT_SIZE; /* the file need not hold it */
 	struct gpgpu_map *m;
 
 	if (obj->num_maps == MAX_OBJECT_MAPS)
 		return gpgpu_fail(-E2BIG, "%s: over %u maps", elf->name, MAX_OBJECT_MAPS);
-	if (s->size > MAX_OBJECT_SIZE)
-		return gpgpu_fail(-E2BIG, "%s: section %s has %llu bytes", elf->name, s->name,
-				  (unsigned long long)s->size);
+	for (uint32_t i = 0; i < obj->num_maps; i++)
+		room -= obj->maps[i].info.value_size;
+	if (s->size > room)
+		return gpgpu_fail(-E2BIG, "%s: section %s has %llu bytes of global data: over %u in all",
+				  elf->name, s->name, (unsigned long long)s->size, MAX_OBJECT_SIZE);
 	m = add_map(obj, s->name);
 	if (!m)
 		return gpgpu_fail(-ENOMEM, "out of memory");

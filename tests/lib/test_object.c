@@ -8,6 +8,7 @@
  * be, where bpf() is not permitted.
  */
 #include <check.h>
+#include <elf.h>
 #include <errno.h>
 #include <linux/bpf.h>
 #include <stdio.h>
@@ -482,6 +483,114 @@ START_TEST(damaged)
 }
 END_TEST
 
+#define CHAIN 60000
+
+/*
+ * An object of one program: a chain of CHAIN functions of one instruction each, of which each calls the next with a
+ * relocation, the last itself; and @num_bss sections of 32 MiB of zeros, which take no room in the file.
+ */
+static uint8_t *make_object(uint32_t num_bss, size_t *size)
+{
+	enum { NONE, STRINGS, SYMBOLS, CODE, RELOCS, BSS };
+	static const char strings[] = "\0xdp\0.bss";
+	const size_t num_sections = BSS + num_bss;
+	struct {
+		Elf64_Ehdr header;
+		Elf64_Sym symbols[CHAIN];
+		struct bpf_insn insns[CHAIN];
+		Elf64_Rel relocs[CHAIN];
+		char strings[sizeof(strings)];
+		Elf64_Shdr sections[] __attribute__((aligned(8)));
+	} *f;
+	Elf64_Shdr *s;
+
+	*size = sizeof(*f) + num_sections * sizeof(*s);
+	f = calloc(1, *size);
+	s = f->sections;
+	f->header = (Elf64_Ehdr){ .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
+					       EV_CURRENT },
+				  .e_type = ET_REL,
+				  .e_machine = 247,
+				  .e_version = EV_CURRENT,
+				  .e_ehsize = sizeof(f->header),
+				  .e_shoff = sizeof(*f),
+				  .e_shentsize = sizeof(*s),
+				  .e_shnum = (Elf64_Half)num_sections,
+				  .e_shstrndx = STRINGS };
+	memcpy(f->strings, strings, sizeof(strings));
+	s[STRINGS] = (Elf64_Shdr){ .sh_type = SHT_STRTAB,
+				   .sh_offset = (size_t)(f->strings - (char *)f),
+				   .sh_size = sizeof(strings) };
+	s[SYMBOLS] = (Elf64_Shdr){ .sh_type = SHT_SYMTAB,
+				   .sh_offset = (size_t)((char *)f->symbols - (char *)f),
+				   .sh_size = sizeof(f->symbols),
+				   .sh_link = STRINGS };
+	s[CODE] = (Elf64_Shdr){ .sh_name = 1,
+				.sh_type = SHT_PROGBITS,
+				.sh_flags = SHF_ALLOC | SHF_EXECINSTR,
+				.sh_offset = (size_t)((char *)f->insns - (char *)f),
+				.sh_size = sizeof(f->insns) };
+	s[RELOCS] = (Elf64_Shdr){ .sh_type = SHT_REL,
+				  .sh_offset = (size_t)((char *)f->relocs - (char *)f),
+				  .sh_size = sizeof(f->relocs),
+				  .sh_link = SYMBOLS,
+				  .sh_info = CODE };
+	for (uint32_t i = 0; i < num_bss; i++)
+		s[BSS + i] = (Elf64_Shdr){ .sh_name = 5,
+					   .sh_type = SHT_NOBITS,
+					   .sh_flags = SHF_ALLOC | SHF_WRITE,
+					   .sh_size = 32u << 20 };
+	for (uint32_t i = 0; i < CHAIN; i++) {
+		f->symbols[i] = (Elf64_Sym){ .st_name = 1,
+					     .st_info = ELF64_ST_INFO(i ? STB_LOCAL : STB_GLOBAL, STT_FUNC),
+					     .st_shndx = CODE,
+					     .st_value = i * sizeof(struct bpf_insn),
+					     .st_size = sizeof(struct bpf_insn) };
+		f->insns[i] = (struct bpf_insn){ .code = BPF_JMP | BPF_CALL,
+						 .src_reg = BPF_PSEUDO_CALL,
+						 .imm = -1 };
+		f->relocs[CHAIN - 1 - i] =
+			(Elf64_Rel){ .r_offset = i * sizeof(struct bpf_insn),
+				     .r_info = ELF64_R_INFO(i + 1 < CHAIN ? i + 1 : i, 10) };
+	}
+	return (uint8_t *)f;
+}
+
+/* Linking takes no time that grows with the product of a file's numbers: this would take hours. */
+START_TEST(many_functions)
+{
+	const struct bpf_insn *insns;
+	struct gpgpu_object *obj;
+	size_t size, count;
+	uint8_t *bytes = make_object(0, &size);
+
+	ck_assert_msg(!gpgpu_object_open_memory(bytes, size, "chain", &obj), "%s", gpgpu_error_message());
+	insns = gpgpu_program_insns(gpgpu_object_program(obj, NULL), &count);
+	ck_assert_uint_eq(count, CHAIN);
+	for (size_t i = 0; i < count; i++)
+		ck_assert_int_eq(insns[i].imm, i + 1 < count ? 0 : -1);
+	gpgpu_object_close(obj);
+	free(bytes);
+}
+END_TEST
+
+/* Memory for global data is bounded for the whole file, not for each section. */
+START_TEST(much_global_data)
+{
+	struct gpgpu_object *obj;
+	size_t size;
+	uint8_t *bytes = make_object(2, &size);
+
+	ck_assert_msg(!gpgpu_object_open_memory(bytes, size, "data", &obj), "%s", gpgpu_error_message());
+	gpgpu_object_close(obj);
+	free(bytes);
+	bytes = make_object(3, &size);
+	ck_assert_int_eq(gpgpu_object_open_memory(bytes, size, "data", &obj), -E2BIG);
+	ck_assert_msg(strstr(gpgpu_error_message(), "global data") != NULL, "%s", gpgpu_error_message());
+	free(bytes);
+}
+END_TEST
+
 START_TEST(no_device)
 {
 	struct gpgpu_device *dev = (void *)1;
@@ -512,6 +621,8 @@ int main(void)
 	tcase_add_test(tc, not_such_a_file);
 	tcase_add_test(tc, cut_short);
 	tcase_add_loop_test(tc, damaged, 0, all);
+	tcase_add_test(tc, many_functions);
+	tcase_add_test(tc, much_global_data);
 	tcase_add_test(tc, no_device);
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);
