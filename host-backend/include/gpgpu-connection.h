@@ -40,7 +40,7 @@ struct gpgpu_msg {
 	uint32_t type;  /* enum gpgpu_msg_type */
 	uint32_t size;  /* of the whole message */
 	uint32_t session; /* chosen by QEMU, not 0 for session messages */
-	uint32_t token;	/* QEMU's own; an ACK returns it */
+	uint32_t token; /* QEMU's own; an ACK returns it */
 };
 
 struct gpgpu_msg_hello {

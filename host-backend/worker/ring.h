@@ -21,7 +21,7 @@ struct ring {
 	uint8_t *req, *resp;  /* the data areas */
 	uint64_t req_size, resp_size;
 	uint64_t req_head, resp_tail; /* the worker's own positions */
-	int kick, call;	/* eventfds: to the worker, to QEMU */
+	int kick, call; /* eventfds: to the worker, to QEMU */
 };
 
 struct ring_request {
