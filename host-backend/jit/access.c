@@ -129,6 +129,8 @@ void gp_tr_stack(struct gp_tr *tr, LLVMValueRef caller_stack)
 		args[1] = tr->stack;
 		args[2] = gp_tr_const(tr, bytes);
 		gp_tr_rt(tr, "gp_rt_set_stack", args, 3);
+		/* All of it: a handle reaches frames that are not in use, and what the thread left there. */
+		LLVMBuildMemSet(tr->b, tr->stack, LLVMConstInt(tr->i8, 0, 0), args[2], 16);
 	}
 	if (tr->kinds->funcs[tr->func].frame_in_memory) {
 		LLVMValueRef start = LLVMBuildAdd(tr->b, tr->fp, gp_tr_const(tr, -GP_STACK_FRAME), "");
@@ -340,7 +342,8 @@ void gp_tr_load(struct gp_tr *tr, const struct bpf_insn *insn)
 	at = gp_tr_address(tr, insn->src_reg, insn->off, gp_tr_const(tr, size), false);
 	value = LLVMBuildLoad2(tr->b, LLVMIntTypeInContext(tr->ctx, size * 8), at, "");
 	LLVMSetAlignment(value, 1);
-	if (ptr.kind != GP_KIND_STACK)
+	/* A split frame is zeroed and is this function's alone; anything else others may write meanwhile. */
+	if (ptr.kind != GP_KIND_STACK || tr->kinds->funcs[tr->func].frame_in_memory || !ptr.known)
 		value = LLVMBuildFreeze(tr->b, value, "");
 	value = sign ? LLVMBuildSExt(tr->b, value, tr->i64, "") : LLVMBuildZExt(tr->b, value, tr->i64, "");
 	/* A spilled pointer comes back: from the handle to what its kind says. */

@@ -171,11 +171,16 @@ static void translate_entry(struct gp_tr *tr)
 	}
 	gp_tr_stack(tr, tr->func ? LLVMGetParam(tr->fn, 1) : NULL);
 	tr->state = *entry;
-	for (int r = 1; r <= 5; r++)
+	for (int r = 1; r <= 5; r++) {
+		LLVMValueRef value = tr->func ? LLVMGetParam(tr->fn, (unsigned int)r + 2)
+					      : gp_tr_const(tr, 0); /* the context */
+
+		/* A loop that begins at the first instruction may know less of them than the callers do. */
 		if (entry->reg[r].kind != GP_KIND_UNINIT)
 			gp_tr_set(tr, r,
-				  tr->func ? LLVMGetParam(tr->fn, (unsigned int)r + 2)
-					   : gp_tr_const(tr, 0)); /* the context */
+				  gp_tr_convert(tr, value, &tr->kinds->funcs[tr->func].args[r],
+						&entry->reg[r]));
+	}
 	LLVMBuildBr(tr->b, tr->blocks[func->first_block]);
 }
 

@@ -183,6 +183,11 @@ static const struct pattern patterns[] = {
 	    LDX(DW, R0, R0, 0), EXIT),
 	FAULTS("function that faults", OUT_OF_BOUNDS, BEGIN, MOV64X(R1, R7), CALL_LOCAL(LC(0)), MOV64K(R0, 2), EXIT,
 	       LABEL(0), LDX(B, R0, R1, 0), EXIT),
+	XDP("function that begins with a loop over packet and map value", 2, LDX(W, R1, R1, 0), CALL_LOCAL(LC(0)), EXIT,
+	    LABEL(0), LDX(B, R0, R1, 2), JK(BPF_JEQ, R0, 2, L(1)), LDVALUE(R1, MAP_A, 0), JA(L(0)), LABEL(1), EXIT),
+	XDP("a caller's frame that was never written", 2, CALL_LOCAL(LC(0)), EXIT, LABEL(0), MOV64K(R3, 0), MOV64K(R0, 2),
+	    LABEL(1), MOV64X(R2, R10), ALU64K(BPF_SUB, R2, 1024), ALU64X(BPF_ADD, R2, R3), LDX(DW, R4, R2, 0),
+	    JK(BPF_JEQ, R4, 0, 1), MOV64K(R0, 1), ALU64K(BPF_ADD, R3, 8), JK(BPF_JLT, R3, 512, L(1)), EXIT),
 	/* memory for helpers */
 	XDP("key in a map value", 3, BEGIN, LDVALUE(R8, MAP_B, 0), ST(W, R8, 0, 1), MOV64X(R2, R8), LDMAP(R1, MAP_A),
 	    CALL(BPF_FUNC_map_lookup_elem), JK(BPF_JEQ, R0, 0, 1), LDX(DW, R0, R0, 0), EXIT),
