@@ -164,7 +164,7 @@ class GuestVM:
             '-L', '/usr/share/seabios', '-L', '/usr/share/qemu',
             '-kernel', os.path.join(guest, 'vmlinuz'), '-initrd', self.path('initrd'),
             '-append', 'console=ttyS0 quiet panic=-1 mitigations=off nokaslr '
-                       'random.trust_cpu=on tsc=reliable ' + append,
+                       'random.trust_cpu=on tsc=reliable no_timer_check ' + append,
             '-qmp', 'unix:' + self.path('qmp') + ',server=on,wait=off',
             '-device', 'virtio-serial-pci,id=ports',
             '-chardev', 'file,id=out,path=' + self.path('out.tar'),
