@@ -464,11 +464,14 @@ static struct vgpgpu_cmd *cancel_cmd(struct vgpgpu_ctx *ctx, u32 timeline, u64 s
 #define CANCEL_DELAY_MS		10	/* before the first repetition, then doubled */
 #define CANCEL_DELAY_MAX_MS	640
 
-/* Marks jobs as to be cancelled. Return: whether the device has any of them. */
-static bool mark_cancelled(struct vgpgpu_ctx *ctx, struct vgpgpu_timeline *tl, u64 seq)
+/*
+ * Marks jobs as to be cancelled. Return: the last of them that the device has been sent, or 0. It knows
+ * none after that one, and would refuse to cancel up to there.
+ */
+static u64 mark_cancelled(struct vgpgpu_ctx *ctx, struct vgpgpu_timeline *tl, u64 seq)
 {
 	struct vgpgpu_job *job;
-	bool sent = false;
+	u64 sent = 0;
 
 	lockdep_assert_held(&ctx->tl_lock);
 	tl->cancel_seq = max(tl->cancel_seq, seq);
@@ -477,7 +480,8 @@ static bool mark_cancelled(struct vgpgpu_ctx *ctx, struct vgpgpu_timeline *tl, u
 			break;
 		if (job->state == VGPGPU_JOB_HELD)
 			job->cancelled = true;
-		sent |= job->state == VGPGPU_JOB_SENT;
+		if (job->state == VGPGPU_JOB_SENT && job->has_slot)
+			sent = job->seq;
 	}
 	return sent;
 }
@@ -506,18 +510,16 @@ static bool cancel_sent(struct vgpgpu_ctx *ctx)
 	struct vgpgpu_cmd *cmd;
 	bool left = false;
 	unsigned int i;
-	bool sent;
-	u64 seq;
+	u64 sent;
 
 	for (i = 0; i < VGPGPU_NUM_TIMELINES; i++) {
 		spin_lock_irq(&ctx->tl_lock);
-		seq = ctx->timelines[i].cancel_seq;
 		sent = mark_cancelled(ctx, &ctx->timelines[i], 0);
 		spin_unlock_irq(&ctx->tl_lock);
 		if (!sent)
 			continue;
 		left = true;
-		cmd = vgpgpu_ctx_alive(ctx) ? cancel_cmd(ctx, i, seq) : ERR_PTR(-ENODEV);
+		cmd = vgpgpu_ctx_alive(ctx) ? cancel_cmd(ctx, i, sent) : ERR_PTR(-ENODEV);
 		if (!IS_ERR(cmd))
 			vgpgpu_cmd_post(cmd);
 	}
@@ -593,7 +595,7 @@ int vgpgpu_timeline_cancel(struct vgpgpu_job *job, struct drm_virtio_gpgpu_resul
 	struct vgpgpu_timeline *tl = &ctx->timelines[job->timeline];
 	struct vgpgpu_cmd *cmd;
 	LIST_HEAD(failed);
-	bool sent;
+	u64 sent;
 	int ret;
 
 	spin_lock_irq(&ctx->tl_lock);
@@ -604,7 +606,7 @@ int vgpgpu_timeline_cancel(struct vgpgpu_job *job, struct drm_virtio_gpgpu_resul
 	if (!sent)
 		return 0;
 
-	cmd = cancel_cmd(ctx, job->timeline, job->seq);
+	cmd = cancel_cmd(ctx, job->timeline, sent);
 	if (IS_ERR(cmd))
 		return PTR_ERR(cmd);
 	ret = vgpgpu_cmd_run(cmd, result);
@@ -628,7 +630,7 @@ void vgpgpu_timeline_close(struct vgpgpu_ctx *ctx)
 	spin_lock_irq(&ctx->tl_lock);
 	ctx->closing = true;
 	for (i = 0; i < VGPGPU_NUM_TIMELINES; i++) {
-		sent |= mark_cancelled(ctx, &ctx->timelines[i], ctx->timelines[i].seq);
+		sent |= mark_cancelled(ctx, &ctx->timelines[i], ctx->timelines[i].seq) != 0;
 		pump(ctx, &ctx->timelines[i], &failed);
 	}
 	spin_unlock_irq(&ctx->tl_lock);
