@@ -43,7 +43,9 @@ struct vgpgpu_ctx {
 
 	/* under slot_lock */
 	unsigned int num_reserved;	/* jobs that have not ended */
-	unsigned int num_granted;	/* slots that no job has taken yet */
+	unsigned int num_slots;		/* slots that it has */
+	unsigned int num_granted;	/* those of them that no job has taken yet */
+	bool wants_slot;		/* has its share of slots, and a job that is ready for one more */
 	struct list_head slot_node;	/* on the device's slot_queue, with a reference */
 
 	u64 shm_bytes;			/* of the shared region, under mm_lock */

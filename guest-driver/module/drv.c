@@ -287,7 +287,7 @@ static int dev_init(struct vgpgpu_device *gdev)
 	init_waitqueue_head(&gdev->mm_wait);
 	init_waitqueue_head(&gdev->slot_wait);
 	INIT_LIST_HEAD(&gdev->slot_queue);
-	gdev->max_slots = 16;	/* until the capabilities are known */
+	gdev->max_jobs = gdev->max_slots = 16;	/* until the capabilities are known */
 	for (i = 0; i < VGPGPU_NUM_OBJECTS; i++)
 		ida_init(&gdev->ids[i]);
 	init_llist_head(&gdev->free_list);

@@ -52,6 +52,7 @@ struct vgpgpu_device {
 	u32 max_request;		/* bytes */
 	u32 max_response;
 	unsigned int max_chain;		/* descriptors of one request */
+	unsigned int ring_slots;	/* jobs that a ring has room for */
 	unsigned int max_segment;	/* bytes that one descriptor of it may have */
 	phys_addr_t shm_phys;
 	u64 shm_size;
@@ -81,9 +82,10 @@ struct vgpgpu_device {
 	struct llist_head retry_list;	/* objects whose destruction was answered BUSY */
 	struct delayed_work retry_work;
 
-	spinlock_t slot_lock;		/* protects the three below and each context's counts */
+	spinlock_t slot_lock;		/* protects the following and each context's counts */
+	unsigned int max_jobs;		/* that the device takes */
+	unsigned int max_slots;		/* the same, and no more than a ring has room for */
 	unsigned int num_slots;		/* jobs that the device has, and slots granted for more */
-	unsigned int max_slots;
 	struct list_head slot_queue;	/* contexts that have a job ready and no slot for it */
 	wait_queue_head_t slot_wait;	/* woken when a file may submit more */
 

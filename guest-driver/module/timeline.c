@@ -11,8 +11,10 @@
  * Fences between timelines are waited for here and not sent along: the device takes no sequence number for a job
  * that it refuses, so a fence on one would hold others until a later job ended.
  *
- * Slots: the device takes so many jobs at a time. A job has a slot from when it is sent until it has
- * ended, and not before: one that waits for a slow fence keeps nobody off the device. Contexts whose
+ * Slots: the device takes so many jobs at a time, and a ring has so much room. A job has a slot from
+ * when it is sent until it has ended, and not before: one that waits for a slow fence keeps nobody off
+ * the device. There are no more slots than fit into one ring, and a context has a share of them only, so
+ * that jobs behind one that runs for long do not fill a ring that others need too. Contexts whose
  * jobs find no slot wait in line; a slot that comes free is granted to the first, one a turn.
  *
  * Invariants: a fence that anybody outside has seen signals in bounded time. A job that waits in the
@@ -36,7 +38,10 @@
 
 #define CANCEL_GRACE_MS		10000	/* for the device to end a job that it was told to end */
 
-/* Jobs that one file may have under way, here or on the device, as a share of what the device takes. */
+/*
+ * What one file may have under way, as a share: of the jobs that the device takes, together with those
+ * that wait here, and of the slots.
+ */
 #define FILE_SHARE		4
 
 /* ------------------------------------------------------------------------------------------ fences */
@@ -106,7 +111,7 @@ static bool try_reserve(struct vgpgpu_ctx *ctx)
 	bool ok;
 
 	spin_lock_irq(&gdev->slot_lock);
-	ok = ctx->num_reserved < max(gdev->max_slots / FILE_SHARE, 1U);
+	ok = ctx->num_reserved < max(gdev->max_jobs / FILE_SHARE, 1U);
 	if (ok)
 		ctx->num_reserved++;
 	spin_unlock_irq(&gdev->slot_lock);
@@ -139,6 +144,15 @@ static void queue_pump(struct vgpgpu_ctx *ctx)
 		vgpgpu_obj_put(&ctx->obj);
 }
 
+/* Called with slot_lock held. */
+static void stand_in_line(struct vgpgpu_ctx *ctx)
+{
+	if (list_empty(&ctx->slot_node)) {
+		vgpgpu_obj_get(&ctx->obj);
+		list_add_tail(&ctx->slot_node, &ctx->obj.gdev->slot_queue);
+	}
+}
+
 /* Hands out what is free to those in line. Called with slot_lock held. */
 static void grant_slots(struct vgpgpu_device *gdev)
 {
@@ -149,6 +163,7 @@ static void grant_slots(struct vgpgpu_device *gdev)
 		ctx = list_first_entry(&gdev->slot_queue, struct vgpgpu_ctx, slot_node);
 		list_del_init(&ctx->slot_node);
 		gdev->num_slots++;
+		ctx->num_slots++;
 		ctx->num_granted++;
 		queue_pump(ctx);	/* with the line's reference */
 	}
@@ -158,53 +173,63 @@ static void grant_slots(struct vgpgpu_device *gdev)
 static bool take_slot(struct vgpgpu_ctx *ctx)
 {
 	struct vgpgpu_device *gdev = ctx->obj.gdev;
-	bool ok = true;
+	bool ok = false;
 
 	lockdep_assert_held(&ctx->tl_lock);
 	spin_lock(&gdev->slot_lock);
 	if (ctx->num_granted) {
 		ctx->num_granted--;
+		ok = true;
+	} else if (ctx->num_slots >= max(gdev->max_slots / FILE_SHARE, 1U)) {
+		ctx->wants_slot = true;	/* when a job of its own has ended */
 	} else if (gdev->num_slots < gdev->max_slots) {
 		gdev->num_slots++;
+		ctx->num_slots++;
+		ok = true;
 	} else {
-		ok = false;
-		if (list_empty(&ctx->slot_node)) {
-			vgpgpu_obj_get(&ctx->obj);
-			list_add_tail(&ctx->slot_node, &gdev->slot_queue);
-		}
+		stand_in_line(ctx);
 	}
 	spin_unlock(&gdev->slot_lock);
 	return ok;
 }
 
+/* Called with slot_lock held. */
+static void give_slots(struct vgpgpu_ctx *ctx, unsigned int num)
+{
+	ctx->obj.gdev->num_slots -= num;
+	ctx->num_slots -= num;
+	if (ctx->wants_slot && num) {
+		ctx->wants_slot = false;
+		stand_in_line(ctx);
+	}
+	grant_slots(ctx->obj.gdev);
+}
+
 /* Any context. */
-static void give_slot(struct vgpgpu_device *gdev)
+static void give_slot(struct vgpgpu_ctx *ctx)
 {
 	unsigned long flags;
 
-	spin_lock_irqsave(&gdev->slot_lock, flags);
-	gdev->num_slots--;
-	grant_slots(gdev);
-	spin_unlock_irqrestore(&gdev->slot_lock, flags);
+	spin_lock_irqsave(&ctx->obj.gdev->slot_lock, flags);
+	give_slots(ctx, 1);
+	spin_unlock_irqrestore(&ctx->obj.gdev->slot_lock, flags);
 }
 
 /* Gives back what was granted and found no use: the job was cancelled, or another slot came first. */
 static void give_granted(struct vgpgpu_ctx *ctx)
 {
-	struct vgpgpu_device *gdev = ctx->obj.gdev;
-
-	spin_lock_irq(&gdev->slot_lock);
-	gdev->num_slots -= ctx->num_granted;
+	spin_lock_irq(&ctx->obj.gdev->slot_lock);
+	give_slots(ctx, ctx->num_granted);
 	ctx->num_granted = 0;
-	grant_slots(gdev);
-	spin_unlock_irq(&gdev->slot_lock);
+	spin_unlock_irq(&ctx->obj.gdev->slot_lock);
 }
 
 /* The device has said how many jobs it takes. */
 void vgpgpu_timeline_set_slots(struct vgpgpu_device *gdev, unsigned int num)
 {
 	spin_lock_irq(&gdev->slot_lock);
-	gdev->max_slots = max(num, 1U);
+	gdev->max_jobs = max(num, 1U);
+	gdev->max_slots = min(gdev->max_jobs, gdev->ring_slots);
 	grant_slots(gdev);
 	spin_unlock_irq(&gdev->slot_lock);
 	wake_up_all(&gdev->slot_wait);
@@ -279,7 +304,7 @@ static void job_finish(struct vgpgpu_job *job)
 		vgpgpu_job_put_atomic(head);
 	}
 	if (has_slot)
-		give_slot(ctx->obj.gdev);
+		give_slot(ctx);
 	vgpgpu_timeline_unreserve(ctx);
 	vgpgpu_job_put_atomic(job);	/* and perhaps the context with it */
 }

@@ -20,6 +20,7 @@
 #include <linux/slab.h>
 #include <linux/virtio.h>
 #include <linux/virtio_config.h>
+#include <linux/virtio_ring.h>
 #include <linux/vmalloc.h>
 
 #include <drm/drm_managed.h>
@@ -301,6 +302,10 @@ int vgpgpu_queues_find(struct vgpgpu_device *gdev)
 		gdev->queues[i].vq = vqs[i];
 		gdev->max_chain = min(gdev->max_chain, virtqueue_get_vring_size(vqs[i]));
 	}
+	/* A request is one descriptor where there are indirect ones, and at least two where not. */
+	gdev->ring_slots = gdev->max_chain;
+	if (!virtio_has_feature(gdev->vdev, VIRTIO_RING_F_INDIRECT_DESC))
+		gdev->ring_slots = max(gdev->ring_slots / 2, 1U);
 out:
 	kfree(info);
 	kfree(vqs);

@@ -190,11 +190,81 @@ static void test_threads(void)
 	close(fd);
 }
 
+/* Fills a file's share of what the device takes with jobs that wait for @sync or behind a long one. */
+static unsigned int fill_share(int fd, uint32_t timeline, uint32_t sync, unsigned int most)
+{
+	uint32_t prog, job;
+	unsigned int n = 0;
+
+	if (!sync) {
+		must(new_busy_prog(fd, &prog));
+		must(submit_busy(fd, prog, timeline, 0, &job));
+		n++;
+	}
+	while (n < most && !submit_nop(fd, timeline, sync, 0, &job))
+		n++;
+	return n;
+}
+
+/*
+ * Jobs that only wait for a fence keep nobody off the device. When the device has all that it takes, a job
+ * waits its turn, and has it when another file's jobs have gone.
+ */
+static void test_crowd(void)
+{
+	const unsigned int share = caps.max_jobs / 4;
+	int fds[4], slow = node_open(), fd;
+	uint32_t prog, sync, handle, job;
+	struct drm_syncobj_handle share_sync = { 0 };
+	unsigned int n = 0;
+	double start;
+
+	must(new_busy_prog(slow, &prog));
+	must(syncobj_new(slow, &sync));
+	must(submit_busy(slow, prog, 0, sync, &job));
+	share_sync.handle = sync;
+	must(call(slow, DRM_IOCTL_SYNCOBJ_HANDLE_TO_FD, &share_sync));
+	for (int i = 0; i < 4; i++) {
+		fds[i] = node_open();
+		must(call(fds[i], DRM_IOCTL_SYNCOBJ_FD_TO_HANDLE, &share_sync));
+		handle = share_sync.handle;
+		n += fill_share(fds[i], 1, handle, share);
+	}
+	close(share_sync.fd);
+	is(n, 4 * share, "crowd: jobs that wait for a fence");
+	fd = node_open();
+	start = now();
+	ok(!submit_nop(fd, 0, 0, 0, &job) && !job_end(fd, job) && now() - start < 10,
+	   "crowd: another file's job runs, after %.0f ms", (now() - start) * 1e3);
+	start = now();
+	for (int i = 0; i < 4; i++)
+		close(fds[i]);
+	close(slow);
+	ok(now() - start < 10, "crowd: all closed in %.0f ms", (now() - start) * 1e3);
+
+	n = 0;
+	for (int i = 0; i < 4; i++) {
+		fds[i] = node_open();
+		n += fill_share(fds[i], 2, 0, share);
+	}
+	is(n, 4 * share, "crowd: jobs that the device has");
+	must(submit_nop(fd, 0, 0, 0, &job));
+	close(fds[2]);
+	is(job_wait(fd, job, 20000000000ll), 0, "crowd: a job that found no room runs when there is some");
+	for (int i = 0; i < 4; i++)
+		if (i != 2)
+			close(fds[i]);
+	must(submit_nop(fd, 0, 0, 0, &job));
+	is(job_end(fd, job), 0, "crowd: and so do others");
+	close(fd);
+}
+
 void test_files(void)
 {
 	test_isolation();
 	test_sharing();
 	test_closing();
+	test_crowd();
 	test_threads();
 }
 
