@@ -10,8 +10,9 @@
  * Results, refusals included, are remembered per session by a hash of everything that went in, and
  * never shared between sessions. What a compiler that died or was missing said is not remembered.
  *
- * A program whose context or session goes away meanwhile is answered at once (gp_compiles_cancel()); its compile
- * goes on, and only its result is kept.
+ * A program whose context or session goes away meanwhile is answered at once (gp_compiles_cancel()), and leaves the
+ * queue with what it takes of memory. Only the one in the making, of which a session has at most one, goes on,
+ * and its result is kept.
  *
  * Threads: compile threads run compile_thread(); the queue is under compiler->lock, the rest under the
  * session's.
@@ -399,6 +400,21 @@ static void *compile_thread(void *opaque)
 	return NULL;
 }
 
+/* Return: whether @compile was still in the queue and is now gone from it. Session's lock held. */
+static bool unqueue(struct gp_compiler *compiler, struct gp_compile *compile)
+{
+	bool queued;
+
+	pthread_mutex_lock(&compiler->lock);
+	queued = !list_empty(&compile->queue_link);
+	if (queued) {
+		list_del(&compile->queue_link);
+		compile->session->compiles_queued--;
+	}
+	pthread_mutex_unlock(&compiler->lock);
+	return queued;
+}
+
 void gp_compiles_cancel(struct gpgpu_session *s, const struct gp_context *ctx, struct gp_result result,
 			struct list *done)
 {
@@ -417,6 +433,9 @@ void gp_compiles_cancel(struct gpgpu_session *s, const struct gp_context *ctx, s
 		compile->req = NULL;
 		compile->program = NULL;
 		compile->ctx = NULL;
+		/* It is no longer charged to the session, so it must not stay either. */
+		if (unqueue(s->engine->compiler, compile))
+			gp_compile_free(compile);
 	}
 }
 
