@@ -152,6 +152,33 @@ static void dataplane_remove(VirtIOGpgpu *s, unsigned num)
     }
 }
 
+static bool is_memory(VirtIODevice *vdev, hwaddr addr, hwaddr size)
+{
+    hwaddr length = size, offset;
+    MemoryRegion *mr;
+
+    RCU_READ_LOCK_GUARD();
+    mr = address_space_translate(vdev->dma_as, addr, &offset, &length, true,
+                                 MEMTXATTRS_UNSPECIFIED);
+    return memory_region_is_ram(mr) && length >= size;
+}
+
+/*
+ * Are the rings in memory? In a device's registers an iothread cannot access
+ * them without the BQL, for whose owner it would then wait, and a write to our
+ * own could be a reset, which waits for the iothread.
+ */
+static bool dataplane_rings_are_memory(VirtIODevice *vdev, int n)
+{
+    return !virtio_queue_get_desc_addr(vdev, n) ||
+           (is_memory(vdev, virtio_queue_get_desc_addr(vdev, n),
+                      virtio_queue_get_desc_size(vdev, n)) &&
+            is_memory(vdev, virtio_queue_get_avail_addr(vdev, n),
+                      virtio_queue_get_avail_size(vdev, n)) &&
+            is_memory(vdev, virtio_queue_get_used_addr(vdev, n),
+                      virtio_queue_get_used_size(vdev, n)));
+}
+
 static VirtioDeviceClass *parent_class(void)
 {
     return VIRTIO_DEVICE_CLASS(object_class_by_name(TYPE_VIRTIO_DEVICE));
@@ -170,6 +197,12 @@ int virtio_gpgpu_start_ioeventfd(VirtIODevice *vdev)
     }
     if (s->ioeventfd_started || s->ioeventfd_starting) {
         return 0;
+    }
+    for (i = 0; i < num; i++) {
+        if (!dataplane_rings_are_memory(vdev, i)) {
+            virtio_error(vdev, "virtio-gpgpu: queue %u outside of memory", i);
+            break;
+        }
     }
     s->ioeventfd_starting = true;
 

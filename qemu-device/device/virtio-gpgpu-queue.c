@@ -11,7 +11,15 @@
  *
  * Invariants: an element is in exactly one place: a slot, `stalled`, or back
  * with the guest. Sizes are taken from the element once. Nothing is written to
- * the guest unless `running`.
+ * the guest unless `running`. While the guest's memory is written, no slot or
+ * queue names the element: should that write come back to us (DMA to our own
+ * registers), there is nothing to be freed twice.
+ *
+ * A guest may point DMA at its devices' registers, ours included, where a write
+ * can mean "reset". Elements whose response is not in memory are refused. What
+ * is left are the rings: with the BQL the transport's device counts as being in
+ * I/O while we work, so that accesses to its registers are denied; with an
+ * iothread the rings' addresses are checked when it takes over.
  *
  * Threads: the device's context (VirtIOGpgpu.ctx) only, so no locks.
  *
@@ -25,6 +33,57 @@
 
 /* Responses handled before other work of the context gets its turn */
 #define RESPONSES_PER_TURN  1024
+
+/* Against DMA to our own registers ------------------------------------------*/
+
+/* Returns: for device_leave() */
+static bool device_enter(VirtIOGpgpu *s)
+{
+    bool engaged = s->guard->engaged_in_io;
+
+    /* an iothread must not: to a vCPU that would look like its own access */
+    if (!s->ctx) {
+        s->guard->engaged_in_io = true;
+    }
+    return engaged;
+}
+
+static void device_leave(VirtIOGpgpu *s, bool engaged)
+{
+    if (!s->ctx) {
+        s->guard->engaged_in_io = engaged;
+    }
+}
+
+/* Memory, or registers, for which there is a bounce buffer? */
+static bool element_is_memory(const VirtQueueElement *elem)
+{
+    ram_addr_t offset;
+    unsigned i;
+
+    RCU_READ_LOCK_GUARD();
+    for (i = 0; i < elem->in_num; i++) {
+        if (!memory_region_from_host(elem->in_sg[i].iov_base, &offset)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Take an element of @size bytes; NULL if there is none that can be used. */
+static void *element_pop(VirtIOGpgpu *s, VirtQueue *vq, size_t size)
+{
+    VirtIODevice *vdev = VIRTIO_DEVICE(s);
+    VirtQueueElement *elem = virtqueue_pop(vq, size);
+
+    if (elem && !element_is_memory(elem)) {
+        virtqueue_detach_element(vq, elem, 0);
+        g_free(elem);
+        virtio_error(vdev, "virtio-gpgpu: response outside of memory");
+        return NULL;
+    }
+    return elem;
+}
 
 /* Giving elements back ------------------------------------------------------*/
 
@@ -176,7 +235,8 @@ static void queue_run(VirtIOGpgpuQueue *q)
     VirtIODevice *vdev = VIRTIO_DEVICE(s);
     VirtIOGpgpuRequest *request;
 
-    if (!s->running || !(vdev->status & VIRTIO_CONFIG_S_DRIVER_OK) ||
+    if (!s->running || vdev->broken ||
+        !(vdev->status & VIRTIO_CONFIG_S_DRIVER_OK) ||
         !virtio_queue_get_num(vdev, virtio_get_queue_index(q->vq))) {
         return;
     }
@@ -191,7 +251,7 @@ static void queue_run(VirtIOGpgpuQueue *q)
     do {
         virtio_queue_set_notification(q->vq, 0);
         while (!q->stalled) {
-            request = virtqueue_pop(q->vq, sizeof(*request));
+            request = element_pop(s, q->vq, sizeof(*request));
             if (!request) {
                 break;
             }
@@ -223,22 +283,27 @@ void virtio_gpgpu_handle_output(VirtIODevice *vdev, VirtQueue *vq)
 {
     VirtIOGpgpu *s = VIRTIO_GPGPU(vdev);
     int index = virtio_get_queue_index(vq);
+    bool engaged;
 
     /* the event queue's elements wait for events */
     if (vq == s->event_vq) {
         return;
     }
+    engaged = device_enter(s);
     queue_run(&s->queues[index == VIRTIO_GPGPU_VQ_CONTROL ? 0 : index - 1]);
+    device_leave(s, engaged);
     device_kick(s);
 }
 
 void virtio_gpgpu_run_queues(VirtIOGpgpu *s)
 {
+    bool engaged = device_enter(s);
     unsigned i;
 
     for (i = 0; i < s->num_queues; i++) {
         queue_run(&s->queues[i]);
     }
+    device_leave(s, engaged);
     device_kick(s);
 }
 
@@ -260,6 +325,7 @@ static bool response_deliver(VirtIOGpgpu *s, const GpgpuResponse *response)
 {
     uint32_t number = response->tag;
     VirtIOGpgpuSlot *slot;
+    VirtIOGpgpuQueue *q;
     VirtIOGpgpuRequest *request;
     uint32_t i;
 
@@ -270,6 +336,7 @@ static bool response_deliver(VirtIOGpgpu *s, const GpgpuResponse *response)
     if (!slot->busy || slot->serial != response->tag >> 32) {
         return false;
     }
+    q = slot->queue;
     request = slot->request;
     if (request && response->length > request->capacity) {
         return false;
@@ -281,20 +348,20 @@ static bool response_deliver(VirtIOGpgpu *s, const GpgpuResponse *response)
             memory_region_set_dirty(&s->shm, range->offset, range->size);
         }
     }
+    slot_free(s, number);
     if (request) {
         iov_from_buf(request->elem.in_sg, request->elem.in_num, 0,
                      response->data, response->length);
         trace_virtio_gpgpu_response(s, number, response->length);
-        queue_fill(slot->queue, request, response->length);
+        queue_fill(q, request, response->length);
     }
-    slot_free(s, number);
     return true;
 }
 
 bool virtio_gpgpu_run_responses(VirtIOGpgpu *s)
 {
     GpgpuRing *ring = &s->session.ring;
-    bool kick = false, stalled = false;
+    bool kick = false, stalled = false, engaged;
     GpgpuResponse response;
     unsigned count = 0, i;
     int ret = 0;
@@ -302,6 +369,7 @@ bool virtio_gpgpu_run_responses(VirtIOGpgpu *s)
     if (!s->online || (!s->running && !s->draining)) {
         return false;
     }
+    engaged = device_enter(s);
     gpgpu_ring_set_sleeping(ring, false);
     do {
         while (count < RESPONSES_PER_TURN &&
@@ -328,6 +396,7 @@ bool virtio_gpgpu_run_responses(VirtIOGpgpu *s)
         queue_flush(&s->queues[i]);
         stalled |= s->queues[i].stalled != NULL;
     }
+    device_leave(s, engaged);
     if (ret < 0) {
         device_broken(s);
     } else {
@@ -345,6 +414,9 @@ bool virtio_gpgpu_run_responses(VirtIOGpgpu *s)
 
 void virtio_gpgpu_fail_requests(VirtIOGpgpu *s)
 {
+    bool engaged = device_enter(s);
+    VirtIOGpgpuRequest *request;
+    VirtIOGpgpuQueue *q;
     uint32_t number;
     unsigned i;
 
@@ -354,22 +426,25 @@ void virtio_gpgpu_fail_requests(VirtIOGpgpu *s)
         if (!slot->busy) {
             continue;
         }
-        if (slot->request) {
-            queue_answer(slot->queue, slot->request, VIRTIO_GPGPU_S_DEVICE_LOST,
+        q = slot->queue;
+        request = slot->request;
+        slot_free(s, number);
+        if (request) {
+            queue_answer(q, request, VIRTIO_GPGPU_S_DEVICE_LOST,
                          VIRTIO_GPGPU_R_WORKER_DIED, 0);
         }
-        slot_free(s, number);
     }
     for (i = 0; i < s->num_queues; i++) {
-        VirtIOGpgpuQueue *q = &s->queues[i];
-
+        q = &s->queues[i];
         if (q->stalled) {
-            queue_answer(q, q->stalled, VIRTIO_GPGPU_S_DEVICE_LOST,
-                         VIRTIO_GPGPU_R_WORKER_DIED, 0);
+            request = q->stalled;
             q->stalled = NULL;
+            queue_answer(q, request, VIRTIO_GPGPU_S_DEVICE_LOST,
+                         VIRTIO_GPGPU_R_WORKER_DIED, 0);
         }
         queue_flush(q);
     }
+    device_leave(s, engaged);
 }
 
 void virtio_gpgpu_detach_requests(VirtIOGpgpu *s, VirtIOGpgpuQueue *queue)
@@ -420,14 +495,18 @@ void virtio_gpgpu_send_event(VirtIOGpgpu *s, uint32_t type, uint32_t reason,
         .dropped = cpu_to_le64(s->events_dropped),
         .generation = cpu_to_le32(s->generation),
     };
+    bool engaged = s->guard->engaged_in_io;
     VirtQueueElement *elem;
 
     if (!(vdev->status & VIRTIO_CONFIG_S_DRIVER_OK)) {
         return;
     }
-    elem = vdev->vm_running ? virtqueue_pop(s->event_vq, sizeof(*elem)) : NULL;
+    /* this is with the BQL even if the other queues have an iothread */
+    s->guard->engaged_in_io = true;
+    elem = vdev->vm_running ? element_pop(s, s->event_vq, sizeof(*elem)) : NULL;
     trace_virtio_gpgpu_event(s, type, reason, value, elem != NULL);
     if (!elem) {
+        s->guard->engaged_in_io = engaged;
         s->events_dropped++;
         return;
     }
@@ -441,5 +520,6 @@ void virtio_gpgpu_send_event(VirtIOGpgpu *s, uint32_t type, uint32_t reason,
         s->events_dropped = 0;
     }
     virtio_notify(vdev, s->event_vq);
+    s->guard->engaged_in_io = engaged;
     g_free(elem);
 }

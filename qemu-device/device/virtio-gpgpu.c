@@ -320,6 +320,7 @@ static void virtio_gpgpu_realize(DeviceState *dev, Error **errp)
     s->lost = false;
     s->used = false;
     s->broken_bh = qemu_bh_new(virtio_gpgpu_broken, s);
+    s->guard = &gpgpu_proxy(s)->mem_reentrancy_guard;
     virtio_gpgpu_attach_call(s);
     if (s->iothread) {
         object_ref(OBJECT(s->iothread));

@@ -66,6 +66,7 @@ struct VirtIOGpgpu {
     Error *migration_blocker;
     VMChangeStateEntry *vm_state;
     QEMUBH *broken_bh;
+    MemReentrancyGuard *guard;  /* the transport's device's */
 
     /*
      * Where queues and responses are handled now: the iothread's context

@@ -247,6 +247,38 @@ int device_post(Device *dev, int queue, const void *request, uint32_t length,
     return slot;
 }
 
+void device_post_iov(Device *dev, int queue, const Part *parts, int num)
+{
+    QTestState *qts = dev->guest->qts;
+    Queue *q = &dev->queue[queue];
+    int i;
+
+    for (i = 0; i < num; i++) {
+        write_desc(dev, q, i, parts[i].addr, parts[i].size,
+                   (i + 1 < num ? VRING_DESC_F_NEXT : 0) |
+                   (parts[i].write ? VRING_DESC_F_WRITE : 0), i + 1);
+    }
+    qtest_writew(qts, q->vq->avail + 4 + 2 * (q->avail_idx % q->vq->size), 0);
+    qtest_writew(qts, q->vq->avail + 2, ++q->avail_idx);
+}
+
+uint64_t device_register(Device *dev, uint32_t offset)
+{
+    g_assert_false(dev->pci->bar.is_io);
+    return dev->pci->bar.addr + dev->pci->common_cfg_offset + offset;
+}
+
+void device_wait_broken(Device *dev)
+{
+    gint64 start = g_get_monotonic_time();
+
+    while (!(dev->vdev->bus->get_status(dev->vdev) &
+             VIRTIO_CONFIG_S_NEEDS_RESET)) {
+        g_assert_cmpint(g_get_monotonic_time() - start, <, TIMEOUT_US);
+        g_usleep(100);
+    }
+}
+
 void device_kick(Device *dev, int queue)
 {
     dev->vdev->bus->virtqueue_kick(dev->vdev, dev->queue[queue].vq);

@@ -47,6 +47,12 @@ typedef struct Device {
     Queue queue[NUM_QUEUES];
 } Device;
 
+typedef struct Part {
+    uint64_t addr;
+    uint32_t size;
+    bool write;                     /* by the device */
+} Part;
+
 typedef struct Response {
     uint32_t length;                /* the used length */
     uint32_t status, reason, generation;
@@ -76,6 +82,12 @@ void device_free(Device *dev);
 /* Put a request on a queue. Returns: its slot. */
 int device_post(Device *dev, int queue, const void *request, uint32_t length,
                 uint32_t capacity);
+/* Put an element of any shape on an idle queue, with descriptors 0 to @num-1. */
+void device_post_iov(Device *dev, int queue, const Part *parts, int num);
+/* Where the guest sees a register of the common configuration */
+uint64_t device_register(Device *dev, uint32_t offset);
+/* Wait until the device wants a reset. */
+void device_wait_broken(Device *dev);
 void device_kick(Device *dev, int queue);
 /* Take one response if there is one. Returns: its slot, or -1. */
 int device_poll(Device *dev, int queue, Response *response);

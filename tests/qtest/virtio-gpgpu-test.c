@@ -16,6 +16,8 @@
 #include "qobject/qdict.h"
 #include "hw/pci/pci_regs.h"
 #include "standard-headers/linux/virtio_config.h"
+#include "standard-headers/linux/virtio_pci.h"
+#include "standard-headers/linux/virtio_ring.h"
 #include "virtio-gpgpu-cases.h"
 
 /* What the device is --------------------------------------------------------*/
@@ -208,6 +210,115 @@ static void test_bad_input(void)
     stop_one(dev);
 }
 
+/*
+ * DMA to the device's own registers: a response whose first byte, the status
+ * "OK", would be written to the status register and mean "reset".
+ */
+static void check_dma_to_registers(const char *args)
+{
+    Guest *guest = guest_start("q35", "%s", args);
+    Device *dev = start_one(guest);
+    uint64_t status = device_register(dev, VIRTIO_PCI_COMMON_STATUS);
+    uint64_t page = guest_alloc(&guest->alloc, 4096);
+    struct virtio_gpgpu_req_caps caps = req_caps(1);
+    Part request[] = {
+        { page, sizeof(caps), false },
+        { status, 1, true },
+        { page + 2048, 2048, true },
+    };
+    Part event[] = { { status, 1, true }, { page + 2048, 2048, true } };
+    int i;
+
+    qtest_memwrite(guest->qts, page, &caps, sizeof(caps));
+    for (i = 0; i < 3; i++) {
+        check_alive(dev);
+        device_post_iov(dev, CONTROL, request, ARRAY_SIZE(request));
+        device_kick(dev, CONTROL);
+        device_wait_broken(dev);
+        device_reset(dev);
+        device_start(dev);
+    }
+    /* the same where an event should go */
+    check_alive(dev);
+    device_post_iov(dev, EVENT, event, ARRAY_SIZE(event));
+    qtest_qmp_assert_success(guest->qts, "{ 'execute': 'gpgpu-set-quota',"
+                             "'arguments': { 'id': 'gpgpu0', 'weight': 9 } }");
+    device_wait_broken(dev);
+    device_reset(dev);
+    device_start(dev);
+    check_alive(dev);
+    guest_free(&guest->alloc, page);
+    stop_one(dev);
+}
+
+static void test_dma_to_registers(void)
+{
+    check_dma_to_registers(SMALL);
+    check_dma_to_registers(SMALL ",ioeventfd=off");
+}
+
+static void test_dma_to_registers_iothread(void)
+{
+    check_dma_to_registers(WITH_IOTHREAD);
+}
+
+/* Place the control queue's used ring so that the first id, 0, is a status. */
+static void start_with_ring_in_registers(Device *dev)
+{
+    uint64_t used = device_register(dev, VIRTIO_PCI_COMMON_STATUS - 4);
+
+    device_reset(dev);
+    qvirtio_start_device(dev->vdev);
+    qvirtio_set_features(dev->vdev, qvirtio_get_features(dev->vdev) &
+                         ~(QVIRTIO_F_BAD_FEATURE |
+                           1ull << VIRTIO_RING_F_EVENT_IDX));
+    device_restart_queue(dev, CONTROL);
+    qpci_io_writew(dev->pci->pdev, dev->pci->bar, dev->pci->common_cfg_offset +
+                   VIRTIO_PCI_COMMON_Q_SELECT, CONTROL);
+    qpci_io_writel(dev->pci->pdev, dev->pci->bar, dev->pci->common_cfg_offset +
+                   VIRTIO_PCI_COMMON_Q_USEDLO, used);
+    qpci_io_writel(dev->pci->pdev, dev->pci->bar, dev->pci->common_cfg_offset +
+                   VIRTIO_PCI_COMMON_Q_USEDHI, used >> 32);
+    qpci_io_writew(dev->pci->pdev, dev->pci->bar, dev->pci->common_cfg_offset +
+                   VIRTIO_PCI_COMMON_Q_ENABLE, 1);
+    dev->vdev->bus->set_status(dev->vdev,
+                               dev->vdev->bus->get_status(dev->vdev) |
+                               VIRTIO_CONFIG_S_DRIVER_OK);
+}
+
+static void test_ring_in_registers(void)
+{
+    Guest *guest = guest_start("q35", SMALL);
+    Device *dev = start_one(guest);
+    struct virtio_gpgpu_req_caps caps = req_caps(1);
+
+    start_with_ring_in_registers(dev);
+    device_post(dev, CONTROL, &caps, sizeof(caps), SLOT_BYTES);
+    device_kick(dev, CONTROL);
+    g_usleep(200 * 1000);
+    /* nothing was reset, and nobody hurt */
+    g_assert_true(dev->vdev->bus->get_status(dev->vdev) &
+                  VIRTIO_CONFIG_S_DRIVER_OK);
+    device_reset(dev);
+    device_start(dev);
+    check_alive(dev);
+    stop_one(dev);
+}
+
+/* A ring that an iothread could not access is refused. */
+static void test_ring_in_registers_iothread(void)
+{
+    Guest *guest = guest_start("q35", WITH_IOTHREAD);
+    Device *dev = start_one(guest);
+
+    start_with_ring_in_registers(dev);
+    device_wait_broken(dev);
+    device_reset(dev);
+    device_start(dev);
+    check_alive(dev);
+    stop_one(dev);
+}
+
 /* Threads, IOMMU, several devices -------------------------------------------*/
 
 static void test_iothread(void)
@@ -381,7 +492,6 @@ static void check_iommu(const char *more)
     Device *dev = device_new(guest, SLOT);
     struct virtio_gpgpu_req_caps caps = req_caps(1);
     Response response;
-    gint64 start;
 
     iommu_enable(guest);
     device_start(dev);
@@ -395,11 +505,7 @@ static void check_iommu(const char *more)
     dev->iova_offset = 2 * IOVA_OFFSET;
     device_post(dev, CONTROL, &caps, sizeof(caps), SLOT_BYTES);
     device_kick(dev, CONTROL);
-    start = g_get_monotonic_time();
-    while (!(dev->vdev->bus->get_status(dev->vdev) &
-             VIRTIO_CONFIG_S_NEEDS_RESET)) {
-        g_assert_cmpint(g_get_monotonic_time() - start, <, TIMEOUT_US);
-    }
+    device_wait_broken(dev);
     g_assert_cmpint(device_poll(dev, CONTROL, &response), ==, -1);
     /* and a reset mends it */
     dev->iova_offset = 0;
@@ -425,6 +531,10 @@ const TestCase device_cases[] = {
     { "round-trip", test_round_trip },
     { "shared-memory", test_shared_memory },
     { "bad-input", test_bad_input },
+    { "dma-to-registers", test_dma_to_registers },
+    { "dma-to-registers-iothread", test_dma_to_registers_iothread },
+    { "ring-in-registers", test_ring_in_registers },
+    { "ring-in-registers-iothread", test_ring_in_registers_iothread },
     { "iothread", test_iothread },
     { "no-ioeventfd", test_no_ioeventfd },
     { "flood", test_flood },
