@@ -16,7 +16,7 @@
 
 #define MAX_VIPS	64
 #define MAX_REALS	256
-#define RING_SIZE	1021 /* places per service; prime, as Maglev wants it */
+#define RING_SIZE	127 /* places per service; prime, as Maglev wants it */
 #define OUTER_TTL	64
 
 #define VIP_SOURCE_ONLY 1 /* flag: all of a client's flows go to one server */

@@ -175,7 +175,7 @@ struct next_hop {
 	uint32_t src4, src6[4];
 };
 
-enum { RING = 1021 };
+enum { RING = 127 };
 
 void bench_fill_lb(struct bpf_object *obj)
 {
