@@ -93,6 +93,7 @@ struct gpgpu_session {
 	uint32_t num_jobs;
 	uint64_t job_bytes;
 	struct list held;  /* jobs that are the first of their timeline and HELD */
+	uint64_t check_round;  /* of gp_jobs_check_time() */
 	struct list compiles;  /* struct gp_compile of this session, not answered */
 	struct gp_table tables[VIRTIO_GPGPU_OBJ_PROG + 1]; /* by enum virtio_gpgpu_object */
 	GHashTable *contexts;

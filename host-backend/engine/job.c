@@ -11,7 +11,7 @@
  * together. So a timeline's `reached` never runs ahead of a job that still runs.
  *
  * Every job ends: fences are given GP_HOLD_NS from when the job is the first of its timeline, longer only
- * while what they wait for is running; running is given GP_RUN_NS.
+ * while everything that they wait for is running or waits in turn for what runs; running is given GP_RUN_NS.
  *
  * Threads: under the session's lock; the engine's lock is taken inside it.
  */
@@ -19,8 +19,6 @@
 #include "engine.h"
 #include "job.h"
 #include "rt/clock.h"
-
-#define MAX_HOPS 16 /* of a chain of fences that gp_jobs_check_time() follows */
 
 static void end_job(struct gp_job *job, struct list *done);
 
@@ -332,20 +330,67 @@ void gp_jobs_end_early(struct gpgpu_session *s, const struct gp_context *ctx, st
 	gp_jobs_advance(s, done);
 }
 
-/* Does what @job waits for move, so that waiting longer makes sense? */
-static bool will_be_reached(struct gpgpu_session *s, const struct gp_job *job)
+/*
+ * What the first fence of @job from its `next_fence` on that has not been reached says of it: MOVES if there is
+ * none, STUCK if nobody has submitted its point, UNKNOWN with the job that comes next on that timeline in @on.
+ */
+static enum gp_job_outlook look_at_fences(struct gpgpu_session *s, struct gp_job *job, struct gp_job **on)
 {
-	for (int hops = 0; job && hops < MAX_HOPS; hops++) {
-		struct gp_context *ctx;
+	for (; job->next_fence < job->num_fences; job->next_fence++) {
+		const struct virtio_gpgpu_fence *fence = &job->fences[job->next_fence];
+		const struct gp_timeline *timeline;
 
-		if (job->state == GP_JOB_READY || !job->num_fences)
-			return true;
-		ctx = gp_context_find(s, job->fences[0].ctx_id);
-		if (!ctx)
-			return true;
-		job = head_of(&ctx->timelines[job->fences[0].timeline]);
+		if (fence_reached(s, fence))
+			continue;
+		timeline = &gp_context_find(s, fence->ctx_id)->timelines[fence->timeline];
+		if (fence->seq > timeline->submitted)
+			return GP_OUTLOOK_STUCK;
+		*on = head_of(timeline);
+		return GP_OUTLOOK_UNKNOWN;
 	}
-	return false;
+	return GP_OUTLOOK_MOVES;
+}
+
+/*
+ * Does everything that @job waits for move, so that waiting longer makes sense?
+ *
+ * Depth first along the fences, the way back kept in the jobs. Each job is looked at once in a @round; one that is
+ * met again on its own way waits for itself.
+ */
+static bool will_be_reached(struct gpgpu_session *s, struct gp_job *job, uint64_t round)
+{
+	struct gp_job *at = job->round == round ? NULL : job;
+
+	job->waited_by = NULL;
+	while (at) {
+		struct gp_job *on = NULL;
+
+		if (at->round != round) {
+			at->round = round;
+			at->next_fence = 0;
+			/* If it does not come to be known to move, it does not. */
+			at->outlook = GP_OUTLOOK_STUCK;
+		}
+		switch (look_at_fences(s, at, &on)) {
+		case GP_OUTLOOK_MOVES:
+			at->outlook = GP_OUTLOOK_MOVES;
+			at = at->waited_by;
+			continue;
+		case GP_OUTLOOK_STUCK:
+			return false;
+		case GP_OUTLOOK_UNKNOWN:
+			break;
+		}
+		if (on->state == GP_JOB_READY || (on->round == round && on->outlook == GP_OUTLOOK_MOVES)) {
+			at->next_fence++;
+		} else if (on->round == round) {
+			return false;
+		} else {
+			on->waited_by = at;
+			at = on;
+		}
+	}
+	return job->outlook == GP_OUTLOOK_MOVES;
 }
 
 /* @since may be later than @clock: it was read before the lock was taken. */
@@ -359,6 +404,7 @@ bool gp_jobs_check_time(struct gpgpu_session *s, uint64_t now, struct list *done
 	uint64_t clock = gp_session_clock(s, now);
 	struct list *pos, *next;
 	bool ended = false;
+	uint64_t round = ++s->check_round;
 
 	if (s->paused || s->resetting)
 		return s->num_jobs;
@@ -372,7 +418,7 @@ bool gp_jobs_check_time(struct gpgpu_session *s, uint64_t now, struct list *done
 			gp_job_end_early(job, GP_ERR(TIMEOUT, NONE, GP_RUN_NS / 1000000), done);
 			ended = true;
 		} else if (!list_empty(&job->held_link)) {
-			if (!over(clock, job->head_since, GP_HOLD_NS) || will_be_reached(s, job))
+			if (!over(clock, job->head_since, GP_HOLD_NS) || will_be_reached(s, job, round))
 				continue;
 			gp_job_end_early(job, GP_ERR(TIMEOUT, FENCE, GP_HOLD_NS / 1000000), done);
 			ended = true;

@@ -13,6 +13,9 @@
 
 enum gp_job_state { GP_JOB_HELD, GP_JOB_READY, GP_JOB_DONE };
 
+/* Of a job that waits for fences: is what it waits for on its way? */
+enum gp_job_outlook { GP_OUTLOOK_UNKNOWN, GP_OUTLOOK_MOVES, GP_OUTLOOK_STUCK };
+
 struct gp_span {
 	uint64_t first, end;
 };
@@ -40,6 +43,12 @@ struct gp_job {
 	uint64_t head_since;  /* session clock: when it became the first of its timeline */
 	uint64_t ready_since;  /* session clock */
 	struct gp_result result; /* why it was ended early, S_OK otherwise */
+
+	/* gp_jobs_check_time() */
+	uint64_t round;	/* of the session's, in which the rest was set */
+	enum gp_job_outlook outlook;
+	uint32_t next_fence;  /* the fences before have been seen to move */
+	struct gp_job *waited_by; /* on the way from the job that is asked about */
 
 	/* what runs */
 	uint32_t type;   /* enum virtio_gpgpu_cmd */

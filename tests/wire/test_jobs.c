@@ -308,6 +308,58 @@ START_TEST(fences_without_end)
 }
 END_TEST
 
+/*
+ * What runs keeps those waiting that wait for it, over any number of others; not those that wait for more than
+ * that, be it a point that is still to be submitted, another fence, or one another.
+ */
+START_TEST(fences_on_what_runs)
+{
+	struct virtio_gpgpu_fence beyond = { .ctx_id = CTX, .timeline = 9, .seq = 1000 };
+	struct virtio_gpgpu_fence and_never[] = {
+		{ .ctx_id = CTX, .timeline = 9, .seq = 1 },
+		{ .ctx_id = CTX, .timeline = 63, .seq = 5 },
+	};
+	struct virtio_gpgpu_fence and_other[] = {
+		{ .ctx_id = CTX, .timeline = 9, .seq = 1 },
+		{ .ctx_id = CTX, .timeline = 11, .seq = 1 },
+	};
+	uint64_t running = spin(client, (struct wire_point){ 9, 1, NULL, 0 }, 1 << 30);
+	uint64_t chain[40],
+		start = now_ns(),
+		lost[] = {
+			wire_nop(client, CTX, (struct wire_point){ 62, 1, &beyond, 1 }),
+			wire_nop(client, CTX, (struct wire_point){ 61, 1, and_never, 2 }),
+		/* Waits for 61, which is answered in the same round. */
+			wire_nop(client, CTX,
+				 (struct wire_point){ 11, 1, &(struct virtio_gpgpu_fence){ CTX, 61, 1 }, 1 }),
+			wire_nop(client, CTX, (struct wire_point){ 12, 1, and_other, 2 }),
+		};
+
+	for (uint32_t i = 0; i < 40; i++) {
+		struct virtio_gpgpu_fence fences[] = {
+			{ .ctx_id = CTX, .timeline = i ? 20 + i - 1 : 9, .seq = 1 },
+			{ .ctx_id = CTX, .timeline = i > 1 ? 20 + i - 2 : 9, .seq = 1 },
+		};
+
+		chain[i] = wire_nop(client, CTX, (struct wire_point){ 20 + i, 1, fences, 2 });
+	}
+	check_status(wire_status(client, lost[0]), TIMEOUT);
+	check_status(wire_status(client, lost[1]), TIMEOUT);
+	ck_assert_uint_gt(now_ns() - start, 9000000000ull);
+	ck_assert_uint_lt(now_ns() - start, 15000000000ull);
+	wire_answer_free(wire_wait(client, lost[2]));
+	sleep_ms(1500);
+	ck_assert(still_waits(running));
+	for (int i = 0; i < 40; i++)
+		ck_assert(still_waits(chain[i]));
+	check_ok(cancel((struct wire_point){ 9, 1, NULL, 0 }));
+	check_status(wire_status(client, running), CANCELLED);
+	for (int i = 0; i < 40; i++)
+		check_ok(wire_status(client, chain[i]));
+	wire_answer_free(wire_wait(client, lost[3]));
+}
+END_TEST
+
 START_TEST(cancelling)
 {
 	struct wire_point at = next_point_on(7), behind = next_point_on(7), later = next_point_on(7);
@@ -444,6 +496,7 @@ int main(void)
 	tcase_add_test(tc, fences);
 	tcase_add_test(tc, long_chain);
 	tcase_add_test(tc, fences_without_end);
+	tcase_add_test(tc, fences_on_what_runs);
 	tcase_add_test(tc, cancelling);
 	tcase_add_test(tc, context_goes);
 	tcase_add_test(tc, busy_buffer);
