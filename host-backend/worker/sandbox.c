@@ -19,6 +19,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <unistd.h>
 #include "worker.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -49,20 +50,16 @@ static const int allowed[] = {
 	SCMP_SYS(close),
 	SCMP_SYS(fstat),
 	SCMP_SYS(newfstatat),
-	SCMP_SYS(fcntl),
 	SCMP_SYS(lseek),
 	SCMP_SYS(accept4),
-	/* programs to the compiler; socketpair() below */
-	SCMP_SYS(memfd_create),
-	SCMP_SYS(ftruncate),
 	/* memory */
 	SCMP_SYS(munmap),
 	SCMP_SYS(mremap),
 	SCMP_SYS(madvise),
 	SCMP_SYS(brk),
-	/* asking the compiler: the program in a memory file, a socket pair for the answer (jit/client.c) */
+	/* asking the compiler (jit/client.c): the program in a memory file; a socket pair for the answer is below */
 	SCMP_SYS(memfd_create),
-	SCMP_SYS(socketpair),
+	SCMP_SYS(ftruncate),
 	/* threads */
 	SCMP_SYS(futex),
 	SCMP_SYS(set_robust_list),
@@ -77,7 +74,6 @@ static const int allowed[] = {
 	SCMP_SYS(rt_sigreturn),
 	SCMP_SYS(rt_sigaction),
 	SCMP_SYS(sigaltstack),
-	SCMP_SYS(tgkill),
 	SCMP_SYS(restart_syscall),
 	/* clocks, chance */
 	SCMP_SYS(clock_gettime),
@@ -88,12 +84,21 @@ static const int allowed[] = {
 	SCMP_SYS(sysinfo),
 };
 
+/* fcntl() that neither asks for signals nor takes locks; F_SETFL, without O_ASYNC, is below. */
+static const int allowed_fcntl[] = {
+	F_GETFL, F_GETFD, F_SETFD, F_GET_SEALS, F_ADD_SEALS, F_DUPFD_CLOEXEC,
+};
+
 static bool add_rules(scmp_filter_ctx ctx)
 {
 	const scmp_datum_t wx = PROT_WRITE | PROT_EXEC;
 
 	for (size_t i = 0; i < G_N_ELEMENTS(allowed); i++)
 		if (seccomp_rule_add(ctx, SCMP_ACT_ALLOW, allowed[i], 0))
+			return false;
+	for (size_t i = 0; i < G_N_ELEMENTS(allowed_fcntl); i++)
+		if (seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 1,
+				     SCMP_A1_32(SCMP_CMP_EQ, (uint32_t)allowed_fcntl[i], 0)))
 			return false;
 	/* clone3() takes its flags in memory, where a filter cannot look: libc falls back to clone(). */
 	return !seccomp_rule_add(ctx, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0) &&
@@ -107,8 +112,14 @@ static bool add_rules(scmp_filter_ctx ctx)
 				 SCMP_A3(SCMP_CMP_MASKED_EQ, MAP_ANONYMOUS, 0)) &&
 	       !seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1,
 				 SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0)) &&
-	       !seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(socketpair), 1,
-				 SCMP_A0(SCMP_CMP_EQ, AF_UNIX, 0)) &&
+	       !seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 2, SCMP_A1_32(SCMP_CMP_EQ, F_SETFL, 0),
+				 SCMP_A2(SCMP_CMP_MASKED_EQ, O_ASYNC, 0)) &&
+	       !seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(socketpair), 2,
+				 SCMP_A0_32(SCMP_CMP_EQ, AF_UNIX, 0),
+				 SCMP_A1_32(SCMP_CMP_EQ, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)) &&
+	       /* abort() and the like; never a thread of another process. */
+	       !seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1,
+				 SCMP_A0_32(SCMP_CMP_EQ, (uint32_t)getpid(), 0)) &&
 	       /* The names that libc gives to regions; harmless, and missing on older kernels. */
 	       !seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EINVAL), SCMP_SYS(prctl), 0) &&
 	       !seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(openat), 0);

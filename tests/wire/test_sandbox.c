@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_sandbox.c - which system calls the worker can make once it serves a guest, each tried in a process of its own.
+ *
+ * A build with a sanitizer has no list, and nothing to be tested here.
+ */
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "worker/worker.h"
+
+/* Left out of `call`'s arguments: this process, filled in by the child. */
+#define SELF (-1000)
+
+static int pair_fds[2];
+
+static const struct {
+	const char *name;
+	long number;
+	long args[6];
+	bool killed; /* by the filter; otherwise it gets an answer, good or bad */
+} calls[] = {
+	{ "getfl", SYS_fcntl, { 0, F_GETFL }, false },
+	{ "setfl", SYS_fcntl, { 0, F_SETFL, O_NONBLOCK }, false },
+	{ "setfl async", SYS_fcntl, { 0, F_SETFL, O_ASYNC | O_NONBLOCK }, true },
+	{ "getfd", SYS_fcntl, { 0, F_GETFD }, false },
+	{ "setfd", SYS_fcntl, { 0, F_SETFD, FD_CLOEXEC }, false },
+	{ "get seals", SYS_fcntl, { 0, F_GET_SEALS }, false },
+	{ "add seals", SYS_fcntl, { 0, F_ADD_SEALS, F_SEAL_SEAL }, false },
+	{ "dupfd cloexec", SYS_fcntl, { 0, F_DUPFD_CLOEXEC, 0 }, false },
+	{ "setown", SYS_fcntl, { 0, F_SETOWN, SELF }, true },
+	{ "setsig", SYS_fcntl, { 0, F_SETSIG, SIGKILL }, true },
+	{ "setlease", SYS_fcntl, { 0, F_SETLEASE, F_RDLCK }, true },
+	{ "dupfd", SYS_fcntl, { 0, F_DUPFD, 0 }, true },
+	{ "tgkill itself", SYS_tgkill, { SELF, SELF, 0 }, false },
+	{ "tgkill init", SYS_tgkill, { 1, 1, 0 }, true },
+	{ "kill", SYS_kill, { SELF, 0 }, true },
+	{ "socketpair", SYS_socketpair, { AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, (long)pair_fds }, false },
+	{ "socketpair of datagrams",
+	  SYS_socketpair,
+	  { AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, (long)pair_fds },
+	  true },
+	{ "socketpair that is inherited",
+	  SYS_socketpair,
+	  { AF_UNIX, SOCK_SEQPACKET, 0, (long)pair_fds },
+	  true },
+	{ "socketpair of TIPC",
+	  SYS_socketpair,
+	  { AF_TIPC, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, (long)pair_fds },
+	  true },
+	{ "socket", SYS_socket, { AF_UNIX, SOCK_STREAM, 0 }, true },
+	{ "memory", SYS_mmap, { 0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1 }, false },
+	{ "writable code", SYS_mmap, { 0, 4096, PROT_WRITE | PROT_EXEC, MAP_PRIVATE, 0 }, true },
+	{ "anonymous code", SYS_mmap, { 0, 4096, PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1 }, true },
+	{ "code by mprotect", SYS_mprotect, { 0, 0, PROT_EXEC }, true },
+	{ "fork", SYS_clone, { SIGCHLD, 0, 0, 0, 0 }, true },
+	{ "execve", SYS_execve, { 0, 0, 0 }, true },
+	{ "open", SYS_openat, { AT_FDCWD, 0, O_RDONLY }, false },
+	{ "ptrace", SYS_ptrace, { 0, 0, 0, 0 }, true },
+};
+
+static void child(const long *args, long number)
+{
+	long a[6];
+
+	for (int i = 0; i < 6; i++)
+		a[i] = args[i] == SELF ? getpid() : args[i];
+	if (!sandbox_enter(0, NULL))
+		_exit(2);
+	syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+	_exit(0);
+}
+
+START_TEST(system_call)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid)
+		child(calls[_i].args, calls[_i].number);
+	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+	if (calls[_i].killed)
+		ck_assert_msg(WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS, "%s is allowed",
+			      calls[_i].name);
+	else
+		ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%s: status %#x", calls[_i].name,
+			      (unsigned int)status);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("sandbox");
+	TCase *tc = tcase_create("sandbox");
+	SRunner *runner;
+	int failed;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+	return 77; /* skipped */
+#endif
+	tcase_add_loop_test(tc, system_call, 0, sizeof(calls) / sizeof(calls[0]));
+	suite_add_tcase(suite, tc);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
