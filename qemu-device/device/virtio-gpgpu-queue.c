@@ -74,8 +74,16 @@ static bool element_is_memory(const VirtQueueElement *elem)
 static void *element_pop(VirtIOGpgpu *s, VirtQueue *vq, size_t size)
 {
     VirtIODevice *vdev = VIRTIO_DEVICE(s);
-    VirtQueueElement *elem = virtqueue_pop(vq, size);
+    VirtQueueElement *elem;
 
+    /* virtqueue_fill() has a place for as many as the queue was made for */
+    if (virtio_queue_get_num(vdev, virtio_get_queue_index(vq)) >
+        s->queue_size) {
+        virtio_error(vdev, "virtio-gpgpu: queue of more than %u elements",
+                     s->queue_size);
+        return NULL;
+    }
+    elem = virtqueue_pop(vq, size);
     if (elem && !element_is_memory(elem)) {
         virtqueue_detach_element(vq, elem, 0);
         g_free(elem);
@@ -86,15 +94,6 @@ static void *element_pop(VirtIOGpgpu *s, VirtQueue *vq, size_t size)
 }
 
 /* Giving elements back ------------------------------------------------------*/
-
-static void queue_fill(VirtIOGpgpuQueue *q, VirtIOGpgpuRequest *request,
-                       uint32_t length)
-{
-    WITH_RCU_READ_LOCK_GUARD() {
-        virtqueue_fill(q->vq, &request->elem, length, q->filled++);
-    }
-    g_free(request);
-}
 
 /* Let the guest see what was filled. */
 static void queue_flush(VirtIOGpgpuQueue *q)
@@ -112,6 +111,22 @@ static void queue_flush(VirtIOGpgpuQueue *q)
         virtio_notify_irqfd(vdev, q->vq);
     } else {
         virtio_notify(vdev, q->vq);
+    }
+}
+
+static void queue_fill(VirtIOGpgpuQueue *q, VirtIOGpgpuRequest *request,
+                       uint32_t length)
+{
+    WITH_RCU_READ_LOCK_GUARD() {
+        virtqueue_fill(q->vq, &request->elem, length, q->filled++);
+    }
+    g_free(request);
+    /*
+     * The guest may have made the queue larger since the element was taken, if
+     * this is an iothread.
+     */
+    if (q->filled == q->dev->queue_size) {
+        queue_flush(q);
     }
 }
 

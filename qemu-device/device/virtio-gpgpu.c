@@ -281,7 +281,7 @@ static void gpgpu_add_queues(VirtIOGpgpu *s)
     for (i = 0; i < s->num_packet_queues; i++) {
         gpgpu_add_queue(s, GPGPU_RING_PACKET);
     }
-    /* a driver may also choose larger queues than were offered */
+    /* a queue that is reset leaves slots busy until the worker answers */
     s->num_slots = s->num_queues * VIRTQUEUE_MAX_SIZE;
     s->slots = g_new0(VirtIOGpgpuSlot, s->num_slots);
     s->free_slots = g_new(uint32_t, s->num_slots);

@@ -146,7 +146,8 @@ void device_start(Device *dev)
 
     qvirtio_start_device(dev->vdev);
     features = qvirtio_get_features(dev->vdev);
-    features &= ~(QVIRTIO_F_BAD_FEATURE | 1ull << VIRTIO_RING_F_EVENT_IDX);
+    features &= ~(QVIRTIO_F_BAD_FEATURE | 1ull << VIRTIO_RING_F_EVENT_IDX |
+                  1ull << VIRTIO_F_RING_PACKED | dev->refused);
     qvirtio_set_features(dev->vdev, features);
     for (i = 0; i < NUM_QUEUES; i++) {
         queue_start(dev, i);

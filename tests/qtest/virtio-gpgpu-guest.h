@@ -43,6 +43,7 @@ typedef struct Device {
     QVirtioDevice *vdev;
     QPCIBar shm;
     uint64_t shm_size;
+    uint64_t refused;               /* features not to be negotiated */
     uint64_t iova_offset;           /* device's address of slots - guest's */
     Queue queue[NUM_QUEUES];
 } Device;
@@ -82,7 +83,7 @@ void device_free(Device *dev);
 /* Put a request on a queue. Returns: its slot. */
 int device_post(Device *dev, int queue, const void *request, uint32_t length,
                 uint32_t capacity);
-/* Put an element of any shape on an idle queue, with descriptors 0 to @num-1. */
+/* Put an element of any shape on an idle queue, with descriptors from 0 on. */
 void device_post_iov(Device *dev, int queue, const Part *parts, int num);
 /* Where the guest sees a register of the common configuration */
 uint64_t device_register(Device *dev, uint32_t offset);

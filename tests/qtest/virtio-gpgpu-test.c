@@ -262,6 +262,44 @@ static void test_dma_to_registers_iothread(void)
     check_dma_to_registers(WITH_IOTHREAD);
 }
 
+/* A queue that the driver makes larger than it was offered is not used. */
+static void check_large_queue(const char *more)
+{
+    Guest *guest = guest_start("q35", "-object iothread,id=io0 " SMALL
+                               ",queue-size=128,packed=on%s", more);
+    Device *dev = start_one(guest);
+    uint64_t size = dev->pci->common_cfg_offset + VIRTIO_PCI_COMMON_Q_SIZE;
+    static const int queues[] = { COMPUTE, EVENT };
+    size_t i;
+
+    for (i = 0; i < ARRAY_SIZE(queues); i++) {
+        check_alive(dev);
+        device_post_events(dev, 1);
+        dev->vdev->bus->queue_select(dev->vdev, queues[i]);
+        g_assert_cmpint(qpci_io_readw(dev->pci->pdev, dev->pci->bar, size), ==,
+                        128);
+        qpci_io_writew(dev->pci->pdev, dev->pci->bar, size, 1024);
+        device_kick(dev, COMPUTE);
+        qtest_qmp_assert_success(guest->qts, "{ 'execute': 'gpgpu-set-quota',"
+            "'arguments': { 'id': 'gpgpu0', 'weight': %d } }", (int)i + 1);
+        device_wait_broken(dev);
+        device_reset(dev);
+        device_start(dev);
+    }
+    check_alive(dev);
+    stop_one(dev);
+}
+
+static void test_large_queue(void)
+{
+    check_large_queue("");
+}
+
+static void test_large_queue_iothread(void)
+{
+    check_large_queue(",iothread=io0");
+}
+
 /* Place the control queue's used ring so that the first id, 0, is a status. */
 static void start_with_ring_in_registers(Device *dev)
 {
@@ -535,6 +573,8 @@ const TestCase device_cases[] = {
     { "dma-to-registers-iothread", test_dma_to_registers_iothread },
     { "ring-in-registers", test_ring_in_registers },
     { "ring-in-registers-iothread", test_ring_in_registers_iothread },
+    { "large-queue", test_large_queue },
+    { "large-queue-iothread", test_large_queue_iothread },
     { "iothread", test_iothread },
     { "no-ioeventfd", test_no_ioeventfd },
     { "flood", test_flood },
