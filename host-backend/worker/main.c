@@ -66,6 +66,22 @@ static bool parse(int argc, char **argv, struct options *o, GError **error)
 	return false;
 }
 
+/* What QEMU had open when it started this process, and did not mean for it. */
+static void close_inherited(int fd, int jit_fd)
+{
+	unsigned int first = (unsigned int)fd + 1, keep = (unsigned int)jit_fd;
+	int err;
+
+	if (jit_fd > fd) {
+		err = keep > first ? close_range(first, keep - 1, 0) : 0;
+		first = keep + 1;
+		if (err)
+			die("cannot close what was inherited: %s", strerror(errno));
+	}
+	if (close_range(first, ~0u, 0))
+		die("cannot close what was inherited: %s", strerror(errno));
+}
+
 /* gpgpu-jit beside this program. */
 static char *find_jit(void)
 {
@@ -154,6 +170,8 @@ int main(int argc, char **argv)
 
 	if (!parse(argc, argv, &o, &error))
 		die("%s", error->message);
+	if (o.fd >= 0)
+		close_inherited(o.fd, o.jit_fd);
 	err = log_open(o.log);
 	if (err)
 		die("cannot open %s: %s", o.log, strerror(-err));

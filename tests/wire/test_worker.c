@@ -2,7 +2,10 @@
 /*
  * test_worker.c - gpgpu-worker from outside, over socket and ring, as QEMU uses it.
  */
+#include <fcntl.h>
+#include <poll.h>
 #include <string.h>
+#include <unistd.h>
 #include "worker_fixture.h"
 
 /* Reads the counters as QEMU does. */
@@ -47,6 +50,31 @@ START_TEST(whole_path)
 	ck_assert_uint_gt(stats.device_ns, 0);
 	check_ok(plain(GPGPU_MSG_RESUME));
 	stop_worker();
+}
+END_TEST
+
+/* What QEMU has open is not the worker's: the other end of a pipe sees that nobody has it any more. */
+START_TEST(inherits_nothing)
+{
+	struct pollfd pfd = { .events = POLLIN };
+	int ends[2], high;
+	char byte;
+
+	ck_assert_int_eq(pipe2(ends, 0), 0);
+	ck_assert_int_eq(fcntl(ends[0], F_SETFD, FD_CLOEXEC), 0);
+	high = fcntl(ends[1], F_DUPFD, 100);
+	ck_assert_int_ge(high, 100);
+	start_session();
+	close(ends[1]);
+	close(high);
+	pfd.fd = ends[0];
+	ck_assert_int_eq(poll(&pfd, 1, 10000), 1);
+	ck_assert_int_eq(read(ends[0], &byte, 1), 0);
+	/* The worker itself is well. */
+	make_objects();
+	check_ok(wire_status(c, wire_fill(c, CTX, next_point(), BUF_SHM, 0, 4096, 1)));
+	stop_worker();
+	close(ends[0]);
 }
 END_TEST
 
@@ -171,6 +199,7 @@ int main(void)
 
 	tcase_set_timeout(tc, 120);
 	tcase_add_test(tc, whole_path);
+	tcase_add_test(tc, inherits_nothing);
 	tcase_add_test(tc, full_rings);
 	tcase_add_test(tc, pause_and_resume);
 	tcase_add_test(tc, reset_answers_all);
