@@ -282,7 +282,8 @@ static void connection_readable(void *opaque)
 }
 
 /*
- * Handle messages until done(opaque).
+ * Handle messages until done(opaque). A worker that sends many of them gets no
+ * more time than one that sends none.
  * Returns: false if the worker is gone, by itself or because time was up.
  */
 bool gpgpu_connection_wait(GpgpuBackend *backend, bool (*done)(void *opaque),
@@ -298,24 +299,23 @@ bool gpgpu_connection_wait(GpgpuBackend *backend, bool (*done)(void *opaque),
         if (done(opaque)) {
             return true;
         }
+        if (g_get_monotonic_time() >= deadline) {
+            gpgpu_backend_lost(backend, "worker did not answer in time");
+            return false;
+        }
         ret = connection_receive(backend);
         if (ret < 0) {
             return false;
-        }
-        if (ret > 0) {
-            continue;
         }
         QTAILQ_FOREACH(session, &backend->sessions, next) {
             if (session->open) {
                 session->ops->poll(session->opaque);
             }
         }
-        if (g_get_monotonic_time() >= deadline) {
-            gpgpu_backend_lost(backend, "worker did not answer in time");
-            return false;
+        if (!ret && backend->fd >= 0) {
+            in = (struct pollfd) { .fd = backend->fd, .events = POLLIN };
+            poll(&in, 1, 2);
         }
-        in = (struct pollfd) { .fd = backend->fd, .events = POLLIN };
-        poll(&in, 1, 2);
     }
 }
 

@@ -123,6 +123,26 @@ static void mock_open(Mock *mock, const struct gpgpu_msg_open *open, int *fds)
     mock_ack(mock, &open->msg, 0, "");
 }
 
+/* Keep QEMU busy with good messages, but not for ever: the test is to fail. */
+static void mock_flood(Mock *mock, const struct gpgpu_msg *pause)
+{
+    struct gpgpu_msg_event event = {
+        .msg = { GPGPU_MSG_EVENT, sizeof(event), pause->session, 0 },
+        .type = VIRTIO_GPGPU_EV_QUOTA,
+    };
+    struct gpgpu_msg_ack ack = {
+        .msg = { GPGPU_MSG_ACK, sizeof(ack), pause->session, UINT32_MAX },
+    };
+    gint64 end = g_get_monotonic_time() + 20 * G_USEC_PER_SEC;
+    ssize_t ret;
+
+    do {
+        ret = mock->fault == MOCK_EVENT_FLOOD ?
+            send(mock->fd, &event, sizeof(event), MSG_NOSIGNAL) :
+            send(mock->fd, &ack, sizeof(ack), MSG_NOSIGNAL);
+    } while (ret >= 0 && g_get_monotonic_time() < end);
+}
+
 /* Returns: false when the connection has ended. */
 static bool mock_message(Mock *mock)
 {
@@ -160,6 +180,13 @@ static bool mock_message(Mock *mock)
     case GPGPU_MSG_OPEN:
         g_assert_cmpint(num_fds, ==, 4);
         mock_open(mock, &in.open, fds);
+        break;
+    case GPGPU_MSG_PAUSE:
+        if (has_fault(mock, MOCK_EVENT_FLOOD) ||
+            has_fault(mock, MOCK_ACK_FLOOD)) {
+            mock_flood(mock, &in.msg);
+        }
+        mock_ack(mock, &in.msg, 0, "");
         break;
     default:
         mock_ack(mock, &in.msg, 0, "");
@@ -314,7 +341,7 @@ static void mock_answer(Mock *mock, const struct gpgpu_record *request)
     struct virtio_gpgpu_resp_hdr *resp;
     struct gpgpu_record *record;
 
-    if (!mock->committed && mock->fault != MOCK_GOOD) {
+    if (!mock->committed && mock->fault >= MOCK_UNKNOWN_MESSAGE) {
         mock_answer_wrong(mock, request);
         mock->committed = true;
         return;

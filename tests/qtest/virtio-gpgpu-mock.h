@@ -18,6 +18,9 @@ typedef enum MockFault {
     /* answering OPEN: the device cannot be made */
     MOCK_REFUSE_OPEN,
     MOCK_CLOSE_AT_OPEN,
+    /* acknowledging PAUSE */
+    MOCK_EVENT_FLOOD,       /* with events, as long as QEMU takes them */
+    MOCK_ACK_FLOOD,         /* for something else */
     /* answering the first request, by message: device lost */
     MOCK_UNKNOWN_MESSAGE,
     MOCK_WELCOME_TWICE,

@@ -362,6 +362,36 @@ static void test_wrong_greeting(void)
     rmdir(dir);
 }
 
+/* "stop" ends within its bound whatever the worker says meanwhile. */
+static void check_flood_at_stop(MockFault fault, const char *more)
+{
+    g_autofree char *dir = g_dir_make_tmp("gpgpu-XXXXXX", NULL);
+    g_autofree char *path = g_build_filename(dir, "worker", NULL);
+    Mock *mock = mock_start(path, fault);
+    Guest *guest = guest_start_raw("q35", "-object iothread,id=io0 -object "
+                                   "gpgpu-backend-cpu,id=gpu0,path=%s "
+                                   SMALL "%s", path, more);
+    Device *dev = start_one(guest);
+    gint64 start = g_get_monotonic_time();
+
+    qtest_qmp_assert_success(guest->qts, "{ 'execute': 'stop' }");
+    g_assert_cmpint(g_get_monotonic_time() - start, <, 10 * G_USEC_PER_SEC);
+    qtest_qmp_eventwait(guest->qts, "GPGPU_DEVICE_LOST");
+    qtest_qmp_assert_success(guest->qts, "{ 'execute': 'cont' }");
+    g_assert_cmpint(device_generation(dev), ==, 2);
+    stop_one(dev);
+    mock_stop(mock);
+    unlink(path);
+    rmdir(dir);
+}
+
+static void test_flood_at_stop(void)
+{
+    check_flood_at_stop(MOCK_EVENT_FLOOD, "");
+    check_flood_at_stop(MOCK_ACK_FLOOD, "");
+    check_flood_at_stop(MOCK_EVENT_FLOOD, ",iothread=io0");
+}
+
 const TestCase worker_cases[] = {
     { "worker-killed", test_worker_killed },
     { "worker-killed-iothread", test_worker_killed_iothread },
@@ -371,6 +401,7 @@ const TestCase worker_cases[] = {
     { "wrong-greeting", test_wrong_greeting },
     { "wrong-worker", test_wrong_worker },
     { "wrong-worker-iothread", test_wrong_worker_iothread },
+    { "flood-at-stop", test_flood_at_stop },
     { "events", test_events },
     { "passed-fd", test_passed_fd },
     { }
