@@ -226,7 +226,7 @@ struct virtio_gpgpu_caps {
 	__le32 num_cpus;		/* copies a per-CPU map has */
 	__le32 map_types;		/* bit per VIRTIO_GPGPU_MAP_* */
 	__le32 prog_kinds;		/* bit per VIRTIO_GPGPU_PROG_* */
-	__le64 fuel;			/* back edges and calls that one work item or packet may take */
+	__le64 fuel;			/* units that one work item or packet may burn */
 	__le32 slice_us;		/* longest planned slice, microseconds */
 	__le32 reserved;
 };

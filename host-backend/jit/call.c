@@ -16,9 +16,10 @@
 #include "bpf/opcodes.h"
 #include "jit/translate.h"
 
-void gp_tr_burn(struct gp_tr *tr)
+void gp_tr_burn(struct gp_tr *tr, uint64_t cost)
 {
-	LLVMValueRef args[2] = { tr->lane, gp_tr_const(tr, 1) }, out = gp_tr_rt(tr, "gp_rt_burn", args, 2);
+	LLVMValueRef args[2] = { tr->lane, gp_tr_const(tr, (int64_t)cost) },
+		     out = gp_tr_rt(tr, "gp_rt_burn", args, 2);
 
 	gp_tr_fault_if(tr, LLVMBuildICmp(tr->b, LLVMIntNE, out, LLVMConstInt(LLVMTypeOf(out), 0, 0), ""),
 		       VIRTIO_GPGPU_R_OUT_OF_FUEL);
@@ -222,6 +223,8 @@ void gp_tr_helper(struct gp_tr *tr, const struct bpf_insn *insn)
 	else
 		ret = gp_tr_rt(tr, helper->function, args, arguments(tr, helper, args));
 	gp_tr_set(tr, 0, ret);
+	if (gp_tr_slow_helper(tr, helper, map))
+		gp_tr_burn(tr, 1);
 }
 
 /* ---------------------------------------------------------- local functions */
@@ -232,7 +235,7 @@ void gp_tr_local_call(struct gp_tr *tr)
 	const struct gp_func_kinds *func = &tr->kinds->funcs[callee];
 	LLVMValueRef args[8], ret, faulted;
 
-	gp_tr_burn(tr);
+	gp_tr_burn(tr, tr->func_cost[callee]);
 	args[0] = tr->lane;
 	args[1] = tr->stack ? tr->stack : LLVMConstNull(tr->ptr);
 	args[2] = LLVMBuildAdd(tr->b, tr->fp, gp_tr_const(tr, GP_STACK_FRAME), "");

@@ -33,7 +33,7 @@ static void take_edge(struct gp_tr *tr, const struct gp_block *block, int e)
 	const struct gp_state *to = &tr->kinds->entry[block->succ[e]];
 
 	if (block->back & 1u << e)
-		gp_tr_burn(tr);
+		gp_tr_burn(tr, tr->loop_cost[block->succ[e]]);
 	for (int r = 0; r < 10; r++)
 		if (to->reg[r].kind != GP_KIND_UNINIT &&
 		    gp_val_region(&to->reg[r]) != gp_val_region(&tr->state.reg[r]))
@@ -76,6 +76,12 @@ static void translate_ld_imm64(struct gp_tr *tr, const struct bpf_insn *insn)
 	else
 		value = (uint64_t)(uint32_t)insn[1].imm << 32 | n;
 	gp_tr_set(tr, insn->dst_reg, gp_tr_const(tr, (int64_t)value));
+}
+
+bool gp_tr_returns(const struct gp_tr *tr, uint32_t i)
+{
+	return !gp_insn_is_local_call(&tr->prog->insns[i]) ||
+	       tr->kinds->funcs[gp_cfg_callee(tr->cfg, tr->prog, i)].returns;
 }
 
 /* Everything that does not end a block. */
@@ -142,8 +148,7 @@ static void translate_block(struct gp_tr *tr, uint32_t b)
 			return;
 		}
 		translate_insn(tr, insn);
-		if (gp_insn_is_local_call(insn) &&
-		    !tr->kinds->funcs[gp_cfg_callee(tr->cfg, tr->prog, i)].returns) {
+		if (!gp_tr_returns(tr, i)) {
 			LLVMBuildRet(tr->b, gp_tr_const(tr, 0));
 			return;
 		}
@@ -307,13 +312,16 @@ const char *gp_translate(LLVMModuleRef mod, const struct gp_prog *prog, const st
 	declare_funcs(tr);
 	count_lookups(tr);
 	tr->blocks = calloc(cfg->num_blocks, sizeof(*tr->blocks));
-	if (!tr->funcs[0] || !tr->blocks)
+	if (!tr->funcs[0])
 		tr->missing = "gp_prog";
+	if (!tr->blocks || !gp_tr_weigh(tr))
+		tr->missing = "memory";
 	for (uint32_t f = 0; f < cfg->num_funcs && !tr->missing; f++)
 		translate_func(tr, f);
 	missing = tr->missing;
 	LLVMDisposeBuilder(tr->b);
 	free(tr->blocks);
+	free(tr->loop_cost);
 	free(tr);
 	return missing;
 }

@@ -12,13 +12,15 @@
  *    into one access and nowhere else.
  *  - Nothing tells LLVM what a guest could falsify: no nuw, nsw, inbounds, noalias; loads of memory
  *    that others write are frozen; accesses have alignment 1.
- *  - Every back edge and every local call burns fuel.
+ *  - Every back edge and every local call burns fuel, as much as the loop or the function is heavy (fuel.c); every
+ *    call of a helper that may take long burns some, so that it is noticed what the helper charged.
  */
 #ifndef GPGPU_JIT_TRANSLATE_H
 #define GPGPU_JIT_TRANSLATE_H
 
 #include <llvm-c/Core.h>
 #include "bpf/cfg.h"
+#include "bpf/helpers.h"
 #include "bpf/kinds.h"
 
 /* Look-ups in one map beyond this many sites share one function instead of being inlined. */
@@ -39,6 +41,8 @@ struct gp_tr {
 	LLVMTypeRef local_type; /* of every function but the entry */
 	uint32_t lookups[GP_MAX_PROG_MAPS]; /* look-up sites by map */
 	LLVMValueRef shared_lookup[GP_MAX_PROG_MAPS];
+	uint64_t *loop_cost;   /* fuel of one turn, by block at the loop's head */
+	uint64_t func_cost[GP_MAX_FUNCS]; /* fuel of a call */
 	const char *missing;   /* function that the run-time library lacks: an internal error */
 
 	/* of the function being translated */
@@ -124,6 +128,17 @@ LLVMValueRef gp_tr_compare(struct gp_tr *tr, const struct bpf_insn *insn);
 
 void gp_tr_helper(struct gp_tr *tr, const struct bpf_insn *insn);
 void gp_tr_local_call(struct gp_tr *tr);
-void gp_tr_burn(struct gp_tr *tr);
+void gp_tr_burn(struct gp_tr *tr, uint64_t cost);
+
+/* gp_tr_returns() - whether anything runs behind the instruction @i; not so for a call that never returns. */
+bool gp_tr_returns(const struct gp_tr *tr, uint32_t i);
+
+/* ----------------------------------------------------------------- fuel (fuel.c) */
+
+/* gp_tr_weigh() - fill loop_cost and func_cost. Return: false without memory. */
+bool gp_tr_weigh(struct gp_tr *tr);
+
+/* gp_tr_slow_helper() - whether a call may take much longer than its weight, or charges for more. */
+bool gp_tr_slow_helper(const struct gp_tr *tr, const struct gp_helper *helper, const struct gp_val *map);
 
 #endif

@@ -69,6 +69,13 @@ struct gp_map {
 	uint32_t reserved;
 };
 
+/* *env->stop, which the engine may change while the program runs. */
+enum gp_stop {
+	GP_STOP_NONE = 0,
+	GP_STOP_SOON = 1, /* return early, at the end of a lane */
+	GP_STOP_NOW = 2, /* also end the lane that runs, with R_OUT_OF_FUEL, once it needs more fuel */
+};
+
 /* What a program needs of the outside; one per job. */
 struct gp_env {
 	struct gp_map **maps; /* by map index of the program */
@@ -77,7 +84,7 @@ struct gp_env {
 	uint8_t *slots; /* PROG_XDP: slot 0 */
 	uint64_t stride; /* bytes of a slot */
 	uint64_t fuel; /* of one lane */
-	const volatile uint32_t *stop; /* nonzero: return early, at the end of a lane */
+	const volatile uint32_t *stop; /* enum gp_stop */
 	uint32_t num_maps;
 	uint32_t num_args;
 	const struct gp_clock *clock; /* of ktime_get_ns, set for this job; NULL: it returns 0 */
@@ -128,7 +135,7 @@ struct gp_faults {
 
 /*
  * Entry points of an image. Both run `count` items from `first` in order and return how many they ran
- * (fewer only when *env->stop was set). A linear work-item number counts x fastest:
+ * (fewer only when *env->stop was set). A lane that GP_STOP_NOW ended counts as run: its stores are done. A linear work-item number counts x fastest:
  * i = (z * size[1] + y) * size[0] + x.
  */
 typedef uint64_t gp_xdp_entry(const struct gp_env *env, struct gp_thread *thread,

@@ -5,6 +5,7 @@
  * Where a pointer's region is known when the program is compiled, generated code checks and accesses it
  * itself. gp_rt_region() is for the others: the one place where a handle becomes an address.
  */
+#include "fuel.h"
 #include "mem.h"
 #include "rt.h"
 
@@ -147,10 +148,7 @@ GP_RT uint32_t gp_rt_egress(struct gp_lane *lane)
 
 GP_RT uint32_t gp_rt_burn(struct gp_lane *lane, uint64_t cost)
 {
-	uint32_t out = lane->fuel < cost;
-
-	lane->fuel = out ? 0 : lane->fuel - cost;
-	return out;
+	return gp_burn(lane, cost);
 }
 
 GP_RT void gp_rt_fault(struct gp_lane *lane, uint32_t reason, uint32_t insn)

@@ -7,19 +7,14 @@
  * larger than the caches that hold one packet.
  *
  * Every lane starts with its own fuel and no fault; a fault ends that lane only. A stop asked for by
- * the engine is seen between lanes. Natively this is for tests, which bring a gp_prog() of their own.
+ * the engine is seen between any two lanes, and by a lane that needs more fuel (fuel.h). Natively this is for tests, which bring a gp_prog() of their own.
  */
 #include <linux/bpf.h>
+#include "fuel.h"
 #include "mem.h"
 #include "rt.h"
 
 #define GP_PREFETCH_AHEAD 4 /* packets */
-#define GP_STOP_EVERY	  64 /* work items between two looks at *env->stop; power of two */
-
-GP_ALWAYS bool gp_stopped(const volatile uint32_t *stop)
-{
-	return __atomic_load_n(stop, __ATOMIC_RELAXED) != 0;
-}
 
 GP_ALWAYS void gp_note_fault(struct gp_faults *faults, const struct gp_lane *lane, uint64_t item)
 {
@@ -48,11 +43,11 @@ GP_ALWAYS void gp_end_packet(struct gp_lane *lane, struct gp_packet_out *out, in
 uint64_t gp_entry_xdp(const struct gp_env *env, struct gp_thread *thread, const struct gp_packet_in *in,
 		      struct gp_packet_out *out, uint64_t first, uint64_t count, struct gp_faults *faults)
 {
-	uint64_t i, end = first + count, stride = env->stride, fuel = env->fuel;
-	const volatile uint32_t *stop = env->stop;
+	uint64_t i, end = first + count, stride = env->stride;
+	uint64_t fuel = gp_first_portion(env->fuel), reserve = env->fuel - fuel;
 	uint8_t *slots = env->slots;
 
-	for (i = first; i < end && !gp_stopped(stop); i++) {
+	for (i = first; i < end && gp_stop_value(env) == GP_STOP_NONE; i++) {
 		struct gp_lane lane = {
 			.env = env,
 			.thread = thread,
@@ -63,6 +58,7 @@ uint64_t gp_entry_xdp(const struct gp_env *env, struct gp_thread *thread, const 
 			.ingress = in[i].ingress_port,
 			.rx_queue = in[i].rx_queue,
 			.fuel = fuel,
+			.reserve = reserve,
 		};
 
 		if (end - i > GP_PREFETCH_AHEAD)
@@ -105,23 +101,22 @@ GP_ALWAYS bool gp_grid_step(struct gp_lane *at, const struct gp_grid *grid)
 uint64_t gp_entry_grid(const struct gp_env *env, struct gp_thread *thread, const struct gp_grid *grid,
 		       uint64_t first, uint64_t count, struct gp_faults *faults)
 {
+	uint64_t i, fuel = gp_first_portion(env->fuel), reserve = env->fuel - fuel;
 	struct gp_lane at = { .env = env };
-	uint64_t i;
 
 	gp_grid_place(&at, grid, first);
-	for (i = 0; i < count; i++) {
+	for (i = 0; i < count && gp_stop_value(env) == GP_STOP_NONE; i++) {
 		struct gp_lane lane = {
 			.env = env,
 			.thread = thread,
-			.fuel = env->fuel,
+			.fuel = fuel,
+			.reserve = reserve,
 			.gid = { at.gid[0], at.gid[1], at.gid[2] },
 			.lid = { at.lid[0], at.lid[1], at.lid[2] },
 			.grp = { at.grp[0], at.grp[1], at.grp[2] },
 			.grid = grid,
 		};
 
-		if (i % GP_STOP_EVERY == 0 && gp_stopped(env->stop))
-			break;
 		gp_prog(&lane);
 		if (gp_unlikely(lane.fault))
 			gp_note_fault(faults, &lane, first + i);

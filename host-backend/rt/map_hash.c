@@ -62,6 +62,8 @@ uint64_t gp_hash_find_words(const struct gp_map *map, const uint64_t *key)
 	if (gp_lock(&bucket[1])) {
 		at = gp_hash_walk(map, bucket, key, map->key_size, map->max_entries, &steps);
 		gp_unlock(&bucket[1]);
+	} else {
+		steps = GP_STEPS_WITHOUT_LOCK;
 	}
 	return (uint64_t)steps << 32 | at;
 }

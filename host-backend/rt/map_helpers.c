@@ -5,24 +5,16 @@
  * After inlining, the map's constants have picked the case and only that one is left. Look-ups in arrays and
  * in hash maps with short keys inline whole; everything else is a call. A call takes neither the lane nor a
  * pointer to a short key or value of the program's, but a copy: what a call may see has to be in memory, and
- * the lane and the program's stack are to stay in registers. Walking a chain costs fuel, so that no program
- * can make long chains and then look at them for free.
+ * the lane and the program's stack are to stay in registers. Walking a chain or a trie and copying a value cost
+ * fuel, so that no program can make long chains and then look at them for free; waiting in vain for a lock,
+ * which takes longer than anything else, costs all of it.
  */
 #include "virtio_gpgpu.h"
+#include "fuel.h"
 #include "map_array.h"
 #include "map_hash.h"
 #include "map_lpm.h"
 #include "rt.h"
-
-/* Elements passed over on a walk for one unit of fuel. */
-#define GP_STEPS_PER_FUEL 4
-
-GP_ALWAYS void gp_charge(struct gp_lane *lane, uint32_t steps)
-{
-	uint64_t cost = steps / GP_STEPS_PER_FUEL;
-
-	lane->fuel -= cost < lane->fuel ? cost : lane->fuel;
-}
 
 GP_ALWAYS uint64_t gp_offset(uint32_t at, uint32_t value_size)
 {
@@ -61,27 +53,32 @@ GP_ALWAYS uint32_t gp_lookup_hash(struct gp_lane *lane, const struct gp_map *map
 		for (i = 0; i < gp_words(key_size); i++)
 			words[i] = gp_get_halves(key, key_size, i);
 		if (gp_likely(gp_hash_try(map, words, key_size, max_entries, num_buckets, &steps, &at))) {
-			gp_charge(lane, steps);
+			gp_charge(lane, steps / GP_STEPS_PER_FUEL);
 			return at;
 		}
 		for (i = 0; i < gp_words(key_size); i++)
 			again[i] = words[i];
 		found = gp_hash_find_words(map, again);
 	}
-	gp_charge(lane, (uint32_t)(found >> 32));
+	gp_charge_steps(lane, (uint32_t)(found >> 32));
 	return (uint32_t)found;
 }
 
-GP_ALWAYS uint32_t gp_lookup_lpm(const struct gp_map *map, const uint8_t *key, uint32_t key_size)
+GP_ALWAYS uint32_t gp_lookup_lpm(struct gp_lane *lane, const struct gp_map *map, const uint8_t *key,
+				 uint32_t key_size)
 {
 	uint32_t prefix = (uint32_t)gp_get_word(key, 4, 0);
 	struct gp_copy copy;
+	uint64_t found;
 
 	if (key_size == 4 + 4)
-		return gp_lpm_find_4(map, prefix, gp_lpm_word(key + 4, 4, 0));
-	if (key_size == 4 + 16)
-		return gp_lpm_find_16(map, prefix, gp_lpm_word(key + 4, 16, 0), gp_lpm_word(key + 4, 16, 1));
-	return gp_lpm_find_any(map, gp_copied(&copy, key, key_size));
+		found = gp_lpm_find_4(map, prefix, gp_lpm_word(key + 4, 4, 0));
+	else if (key_size == 4 + 16)
+		found = gp_lpm_find_16(map, prefix, gp_lpm_word(key + 4, 16, 0), gp_lpm_word(key + 4, 16, 1));
+	else
+		found = gp_lpm_find_any(map, gp_copied(&copy, key, key_size));
+	gp_charge_steps(lane, (uint32_t)(found >> 32));
+	return (uint32_t)found;
 }
 
 GP_RT uint64_t gp_helper_map_lookup(struct gp_lane *lane, struct gp_map *map, const uint8_t *key,
@@ -98,10 +95,15 @@ GP_RT uint64_t gp_helper_map_lookup(struct gp_lane *lane, struct gp_map *map, co
 		return gp_offset(gp_lookup_hash(lane, map, key, key_size, max_entries, num_buckets),
 				 value_size);
 	case VIRTIO_GPGPU_MAP_LPM_TRIE:
-		return gp_offset(gp_lookup_lpm(map, key, key_size), value_size);
+		return gp_offset(gp_lookup_lpm(lane, map, key, key_size), value_size);
 	default:
 		return 0;
 	}
+}
+
+GP_ALWAYS void gp_charge_change(struct gp_lane *lane, int64_t err, uint32_t steps)
+{
+	gp_charge_steps(lane, err == -EBUSY ? GP_STEPS_WITHOUT_LOCK : steps);
 }
 
 GP_ALWAYS int64_t gp_store_value(struct gp_map *map, uint64_t at, const uint8_t *value, uint32_t value_size)
@@ -123,6 +125,7 @@ GP_RT int64_t gp_helper_map_update(struct gp_lane *lane, struct gp_map *map, con
 
 	if (map->frozen)
 		return -EPERM;
+	gp_charge_bytes(lane, value_size);
 	switch (type) {
 	case VIRTIO_GPGPU_MAP_ARRAY:
 	case VIRTIO_GPGPU_MAP_PERCPU_ARRAY:
@@ -140,11 +143,13 @@ GP_RT int64_t gp_helper_map_update(struct gp_lane *lane, struct gp_map *map, con
 	case VIRTIO_GPGPU_MAP_HASH:
 		err = gp_hash_update(map, gp_copied(&key_copy, key, key_size),
 				     gp_copied(&value_copy, value, value_size), flags, &steps);
-		gp_charge(lane, steps);
+		gp_charge_change(lane, err, steps);
 		return err;
 	case VIRTIO_GPGPU_MAP_LPM_TRIE:
-		return gp_lpm_update(map, gp_copied(&key_copy, key, key_size),
-				     gp_copied(&value_copy, value, value_size), flags);
+		err = gp_lpm_update(map, gp_copied(&key_copy, key, key_size),
+				    gp_copied(&value_copy, value, value_size), flags, &steps);
+		gp_charge_change(lane, err, steps);
+		return err;
 	default:
 		return -EINVAL;
 	}
@@ -163,10 +168,12 @@ GP_RT int64_t gp_helper_map_delete(struct gp_lane *lane, struct gp_map *map, con
 	switch (type) {
 	case VIRTIO_GPGPU_MAP_HASH:
 		err = gp_hash_delete(map, gp_copied(&copy, key, key_size), &steps);
-		gp_charge(lane, steps);
+		gp_charge_change(lane, err, steps);
 		return err;
 	case VIRTIO_GPGPU_MAP_LPM_TRIE:
-		return gp_lpm_delete(map, gp_copied(&copy, key, key_size));
+		err = gp_lpm_delete(map, gp_copied(&copy, key, key_size), &steps);
+		gp_charge_change(lane, err, steps);
+		return err;
 	default:
 		return -EINVAL;
 	}
@@ -183,12 +190,13 @@ GP_RT uint64_t gp_helper_map_lookup_any(struct gp_lane *lane, struct gp_map *map
 
 	if (map->type == VIRTIO_GPGPU_MAP_HASH) {
 		found = gp_hash_find_any(map, key);
-		gp_charge(lane, found >> 32);
-		return gp_offset((uint32_t)found, map->value_size);
+	} else if (map->type == VIRTIO_GPGPU_MAP_LPM_TRIE) {
+		found = gp_lpm_find_any(map, key);
+	} else {
+		return gp_helper_map_lookup(lane, map, key, GP_MAP_OWN(map));
 	}
-	if (map->type == VIRTIO_GPGPU_MAP_LPM_TRIE)
-		return gp_offset(gp_lpm_find_any(map, key), map->value_size);
-	return gp_helper_map_lookup(lane, map, key, GP_MAP_OWN(map));
+	gp_charge_steps(lane, (uint32_t)(found >> 32));
+	return gp_offset((uint32_t)found, map->value_size);
 }
 
 GP_RT int64_t gp_helper_map_update_any(struct gp_lane *lane, struct gp_map *map, const uint8_t *key,

@@ -48,7 +48,7 @@ static bool gp_lpm_get_key(const struct gp_map *map, const uint8_t *key, struct 
 	return k->prefix <= size * 8;
 }
 
-uint32_t gp_lpm_find_any(const struct gp_map *map, const uint8_t *key)
+uint64_t gp_lpm_find_any(const struct gp_map *map, const uint8_t *key)
 {
 	struct gp_lpm_key k;
 
@@ -57,12 +57,12 @@ uint32_t gp_lpm_find_any(const struct gp_map *map, const uint8_t *key)
 	return gp_lpm_find(map, k.data, k.prefix, map->key_size - 4);
 }
 
-uint32_t gp_lpm_find_4(const struct gp_map *map, uint32_t prefix, uint64_t data)
+uint64_t gp_lpm_find_4(const struct gp_map *map, uint32_t prefix, uint64_t data)
 {
 	return gp_lpm_find(map, &data, prefix, 4);
 }
 
-uint32_t gp_lpm_find_16(const struct gp_map *map, uint32_t prefix, uint64_t data0, uint64_t data1)
+uint64_t gp_lpm_find_16(const struct gp_map *map, uint32_t prefix, uint64_t data0, uint64_t data1)
 {
 	uint64_t data[2] = { data0, data1 };
 
@@ -133,11 +133,12 @@ static void gp_lpm_free_value(struct gp_map *map, uint32_t at)
  * gp_lpm_descend() - find where a prefix is or belongs.
  * @match: out: bits that it shares with the node there.
  * @parent: out: where the link to the node above is, and that node; NULL and 0 at the root.
+ * @steps: grows by the nodes passed over.
  *
  * Return: the link whose node is the prefix, or differs from it, or which is 0.
  */
 static uint32_t *gp_lpm_descend(struct gp_map *map, const struct gp_lpm_key *k, uint32_t *match,
-				uint32_t **parent_link, uint32_t *parent)
+				uint32_t **parent_link, uint32_t *parent, uint32_t *steps)
 {
 	uint32_t *link = gp_lpm_root(map), at;
 
@@ -153,6 +154,7 @@ static uint32_t *gp_lpm_descend(struct gp_map *map, const struct gp_lpm_key *k, 
 			break;
 		*parent_link = link;
 		*parent = at;
+		(*steps)++;
 		link = &node->child[gp_lpm_bit(k->data, own)];
 	}
 	return link;
@@ -224,7 +226,8 @@ no_node:
 	return -ENOSPC;
 }
 
-int64_t gp_lpm_update(struct gp_map *map, const uint8_t *key, const uint8_t *value, uint64_t flags)
+int64_t gp_lpm_update(struct gp_map *map, const uint8_t *key, const uint8_t *value, uint64_t flags,
+		      uint32_t *steps)
 {
 	uint32_t *link, *parent_link, parent, match, at;
 	struct gp_lpm_key k;
@@ -234,7 +237,7 @@ int64_t gp_lpm_update(struct gp_map *map, const uint8_t *key, const uint8_t *val
 		return -EINVAL;
 	if (!gp_lock(gp_lpm_lock(map)))
 		return -EBUSY;
-	link = gp_lpm_descend(map, &k, &match, &parent_link, &parent);
+	link = gp_lpm_descend(map, &k, &match, &parent_link, &parent, steps);
 	at = gp_load32(link);
 	if (at && gp_load32(&gp_lpm_at(map, at)->prefix) == match && match == k.prefix)
 		err = gp_lpm_set(map, gp_lpm_at(map, at), &k, value, flags);
@@ -276,7 +279,7 @@ static void gp_lpm_remove(struct gp_map *map, uint32_t *link, uint32_t *parent_l
 		gp_lpm_free_node(map, parent);
 }
 
-int64_t gp_lpm_delete(struct gp_map *map, const uint8_t *key)
+int64_t gp_lpm_delete(struct gp_map *map, const uint8_t *key, uint32_t *steps)
 {
 	uint32_t *link, *parent_link, parent, match, at;
 	struct gp_lpm_node *node;
@@ -287,7 +290,7 @@ int64_t gp_lpm_delete(struct gp_map *map, const uint8_t *key)
 		return -EINVAL;
 	if (!gp_lock(gp_lpm_lock(map)))
 		return -EBUSY;
-	link = gp_lpm_descend(map, &k, &match, &parent_link, &parent);
+	link = gp_lpm_descend(map, &k, &match, &parent_link, &parent, steps);
 	at = gp_load32(link);
 	node = at ? gp_lpm_at(map, at) : NULL;
 	if (node && gp_load32(&node->prefix) == match && match == k.prefix && gp_load32(&node->value)) {
@@ -302,13 +305,13 @@ int64_t gp_lpm_delete(struct gp_map *map, const uint8_t *key)
 int gp_lpm_copy(struct gp_map *map, const uint8_t *key, uint8_t *value)
 {
 	struct gp_lpm_key k;
-	uint32_t at;
+	uint32_t at, steps = 0;
 
 	if (!gp_lpm_get_key(map, key, &k))
 		return -ENOENT;
 	if (!gp_lock(gp_lpm_lock(map)))
 		return -EBUSY;
-	at = gp_lpm_walk(map, k.data, k.prefix, map->key_size - 4);
+	at = gp_lpm_walk(map, k.data, k.prefix, map->key_size - 4, &steps);
 	if (at)
 		gp_copy_out(value, map->values + (uint64_t)(at - 1) * map->stride, map->value_size);
 	gp_unlock(gp_lpm_lock(map));

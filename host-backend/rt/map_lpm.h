@@ -81,8 +81,9 @@ GP_ALWAYS uint32_t gp_lpm_match(const struct gp_lpm_node *node, const uint64_t *
 	return limit;
 }
 
+/* gp_lpm_walk() - Return: as gp_lpm_find(). @steps grows by the nodes that were looked at. */
 GP_ALWAYS uint32_t gp_lpm_walk(const struct gp_map *map, const uint64_t *data, uint32_t prefix,
-			       uint32_t data_size)
+			       uint32_t data_size, uint32_t *steps)
 {
 	uint32_t at = gp_load32_acquire(gp_lpm_root(map)), found = 0, max = data_size * 8, n;
 
@@ -99,42 +100,51 @@ GP_ALWAYS uint32_t gp_lpm_walk(const struct gp_map *map, const uint64_t *data, u
 			break;
 		at = gp_load32_acquire(&node->child[gp_lpm_bit(data, own)]);
 	}
+	*steps += n;
 	return found;
 }
 
-/* gp_lpm_find() - Return: value + 1 of the longest prefix that matches, or 0. @data private to the caller. */
-GP_ALWAYS uint32_t gp_lpm_find(const struct gp_map *map, const uint64_t *data, uint32_t prefix,
+/*
+ * gp_lpm_find() - find the longest prefix that matches. @data private to the caller.
+ *
+ * Return: its value + 1 in the low half, or 0; steps in the high half.
+ */
+GP_ALWAYS uint64_t gp_lpm_find(const struct gp_map *map, const uint64_t *data, uint32_t prefix,
 			       uint32_t data_size)
 {
-	uint32_t tries, begin, found = 0;
+	uint32_t tries, begin, found = 0, steps = 0;
 
 	if (prefix > data_size * 8)
 		return 0;
 	for (tries = 0; tries < GP_READ_TRIES; tries++) {
 		begin = gp_read_begin(gp_lpm_lock(map));
-		found = gp_lpm_walk(map, data, prefix, data_size);
+		found = gp_lpm_walk(map, data, prefix, data_size, &steps);
 		if (gp_likely(gp_read_valid(gp_lpm_lock(map), begin)))
-			return found;
+			return (uint64_t)steps << 32 | found;
 	}
 	if (gp_lock(gp_lpm_lock(map))) {
-		found = gp_lpm_walk(map, data, prefix, data_size);
+		found = gp_lpm_walk(map, data, prefix, data_size, &steps);
 		gp_unlock(gp_lpm_lock(map));
+	} else {
+		found = 0;
+		steps = GP_STEPS_WITHOUT_LOCK;
 	}
-	return found;
+	return (uint64_t)steps << 32 | found;
 }
 
 /* Not inlined: any key, IPv4 and IPv6 addresses. */
-uint32_t gp_lpm_find_any(const struct gp_map *map, const uint8_t *key);
-uint32_t gp_lpm_find_4(const struct gp_map *map, uint32_t prefix, uint64_t data);
-uint32_t gp_lpm_find_16(const struct gp_map *map, uint32_t prefix, uint64_t data0, uint64_t data1);
+uint64_t gp_lpm_find_any(const struct gp_map *map, const uint8_t *key);
+uint64_t gp_lpm_find_4(const struct gp_map *map, uint32_t prefix, uint64_t data);
+uint64_t gp_lpm_find_16(const struct gp_map *map, uint32_t prefix, uint64_t data0, uint64_t data1);
 
 /*
  * gp_lpm_update(), gp_lpm_delete() - as bpf_map_update_elem and bpf_map_delete_elem.
  *
- * Return: 0, -EINVAL, -EEXIST, -ENOENT, -ENOSPC, -EBUSY.
+ * Return: 0, -EINVAL, -EEXIST, -ENOENT, -ENOSPC, -EBUSY. @steps grows by the nodes passed over.
  */
-int64_t gp_lpm_update(struct gp_map *map, const uint8_t *key, const uint8_t *value, uint64_t flags);
-int64_t gp_lpm_delete(struct gp_map *map, const uint8_t *key);
+int64_t gp_lpm_update(struct gp_map *map, const uint8_t *key, const uint8_t *value, uint64_t flags,
+		      uint32_t *steps);
+int64_t gp_lpm_delete(struct gp_map *map, const uint8_t *key, uint32_t *steps);
 
 /*
  * gp_lpm_copy() - the value of the longest prefix that matches, as a whole. Native only.

@@ -178,7 +178,7 @@ int gp_map_update(struct gp_map *map, const void *key, const void *value, uint64
 	case VIRTIO_GPGPU_MAP_HASH:
 		return (int)gp_hash_update(map, key, value, flags, &steps);
 	case VIRTIO_GPGPU_MAP_LPM_TRIE:
-		return (int)gp_lpm_update(map, key, value, flags);
+		return (int)gp_lpm_update(map, key, value, flags, &steps);
 	default:
 		return gp_map_update_array(map, key, value, flags);
 	}
@@ -192,7 +192,7 @@ int gp_map_delete(struct gp_map *map, const void *key)
 	case VIRTIO_GPGPU_MAP_HASH:
 		return (int)gp_hash_delete(map, key, &steps);
 	case VIRTIO_GPGPU_MAP_LPM_TRIE:
-		return (int)gp_lpm_delete(map, key);
+		return (int)gp_lpm_delete(map, key, &steps);
 	default:
 		return -EINVAL;
 	}

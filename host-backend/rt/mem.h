@@ -191,6 +191,9 @@ GP_ALWAYS bool gp_read_valid(const uint32_t *lock, uint32_t begin)
 	return (gp_load32(lock) | 1) == begin;
 }
 
+/* What walks count instead of their steps where the lock could not be had. */
+#define GP_STEPS_WITHOUT_LOCK UINT32_MAX
+
 /* How often a look-up starts over because elements left under its feet before it takes the lock. */
 #define GP_READ_TRIES 16
 

@@ -55,7 +55,8 @@ struct gp_lane {
 	uint32_t data_off, data_end, meta_off; /* offsets in the slot */
 	uint32_t ingress, rx_queue;
 	uint32_t egress_port;  /* of the last redirect */
-	uint64_t fuel;   /* left */
+	uint64_t fuel;   /* left of the portion at hand */
+	uint64_t reserve; /* not yet handed out (fuel.h) */
 	uint32_t fault, fault_insn; /* VIRTIO_GPGPU_R_*, 0: none */
 	struct gp_region stack; /* set by the program where a handle may point at it */
 	uint32_t gid[3], lid[3], grp[3];
@@ -105,7 +106,11 @@ uint32_t gp_rt_ingress(struct gp_lane *lane);
 uint32_t gp_rt_rx_queue(struct gp_lane *lane);
 uint32_t gp_rt_egress(struct gp_lane *lane); /* xdp_md.egress_ifindex: 0 */
 
-/* gp_rt_burn() - take @cost of the lane's fuel. Return: 1 where it did not have that much left, else 0. */
+/*
+ * gp_rt_burn() - take @cost of the lane's fuel.
+ *
+ * Return: 1 where it did not have that much left, or was told to stop; else 0.
+ */
 uint32_t gp_rt_burn(struct gp_lane *lane, uint64_t cost);
 void gp_rt_fault(struct gp_lane *lane, uint32_t reason, uint32_t insn);
 uint32_t gp_rt_faulted(struct gp_lane *lane); /* reason, or 0 */

@@ -12,6 +12,7 @@
  */
 #include <errno.h>
 #include <linux/bpf.h>
+#include "fuel.h"
 #include "mem.h"
 #include "rt.h"
 
@@ -62,8 +63,10 @@ GP_RT int64_t gp_helper_adjust_tail(struct gp_lane *lane, int64_t delta)
 		return -EINVAL;
 	if (end < (int64_t)lane->data_off + GP_ETH_HLEN)
 		return -EINVAL;
-	if (d > 0)
+	if (d > 0) {
+		gp_charge_bytes(lane, (uint64_t)d);
 		memset(lane->base + lane->data_end, 0, (size_t)d);
+	}
 	lane->data_end = (uint32_t)end;
 	return 0;
 }
@@ -100,8 +103,10 @@ GP_RT int64_t gp_helper_load_bytes(struct gp_lane *lane, uint64_t offset, uint8_
 	int64_t err;
 	uint8_t *from = gp_bytes(lane, offset, len, &err);
 
-	if (from)
+	if (from) {
+		gp_charge_bytes(lane, (uint32_t)len);
 		memmove(to, from, (uint32_t)len);
+	}
 	return err;
 }
 
@@ -110,8 +115,10 @@ GP_RT int64_t gp_helper_store_bytes(struct gp_lane *lane, uint64_t offset, const
 	int64_t err;
 	uint8_t *to = gp_bytes(lane, offset, len, &err);
 
-	if (to)
+	if (to) {
+		gp_charge_bytes(lane, (uint32_t)len);
 		memmove(to, from, (uint32_t)len);
+	}
 	return err;
 }
 

@@ -404,6 +404,81 @@ START_TEST(test_hash_fuel)
 }
 END_TEST
 
+static uint64_t left(const struct gp_lane *lane)
+{
+	return lane->fuel + lane->reserve;
+}
+
+/* Every prefix of one address: a look-up goes past all of them. */
+START_TEST(test_lpm_fuel)
+{
+	uint64_t value = 1, units = 257 / 4;
+	uint8_t key[4 + 32] = { 0 };
+	struct gp_lane lane;
+	struct box b;
+
+	box_open(&b, VIRTIO_GPGPU_MAP_LPM_TRIE, sizeof(key), 8, 257, 1);
+	for (uint32_t bits = 0; bits <= 256; bits++) {
+		memcpy(key, &bits, 4);
+		ck_assert_int_eq(gp_map_update(&b.map, key, &value, BPF_ANY), 0);
+	}
+	for (int what = 0; what < 4; what++) {
+		lane = new_lane();
+		/* What the portion at hand does not pay is taken from the reserve. */
+		lane.fuel = 3;
+		lane.reserve = 1000;
+		if (what == 0)
+			ck_assert(gp_helper_map_lookup(&lane, &b.map, key, DESC(&b)));
+		else if (what == 1)
+			ck_assert(gp_helper_map_lookup_any(&lane, &b.map, key));
+		else if (what == 2)
+			ck_assert(!gp_helper_map_update(&lane, &b.map, key, (uint8_t *)&value, 0, DESC(&b)));
+		else
+			ck_assert(!gp_helper_map_delete(&lane, &b.map, key, DESC(&b)));
+		ck_assert_uint_le(left(&lane), 1003 - units + 1);
+		ck_assert_uint_ge(left(&lane), 1003 - units - 1);
+	}
+	box_close(&b);
+}
+END_TEST
+
+START_TEST(test_value_fuel)
+{
+	static uint8_t value[4096];
+	struct gp_lane lane = new_lane();
+	uint32_t key = 0;
+	struct box b;
+
+	box_open(&b, VIRTIO_GPGPU_MAP_ARRAY, 4, sizeof(value), 1, 1);
+	ck_assert_int_eq((int)gp_helper_map_update(&lane, &b.map, (uint8_t *)&key, value, BPF_ANY, DESC(&b)),
+			 0);
+	ck_assert_uint_eq(left(&lane), 1000000 - sizeof(value) / 64);
+	box_close(&b);
+}
+END_TEST
+
+/* A lock that is not to be had takes longer than anything: it costs all that there is. */
+START_TEST(test_lock_fuel)
+{
+	uint32_t kind = _i ? VIRTIO_GPGPU_MAP_LPM_TRIE : VIRTIO_GPGPU_MAP_HASH;
+	uint64_t key = 8, value = 1;
+	struct gp_lane lane = new_lane();
+	struct box b;
+
+	box_open(&b, kind, 8, 8, 1, 1);
+	*(_i ? gp_lpm_lock(&b.map) : &b.map.buckets[1]) |= 1;
+	lane.reserve = 1000;
+	ck_assert_int_eq((int)gp_helper_map_update(&lane, &b.map, (uint8_t *)&key, (uint8_t *)&value, BPF_ANY,
+						   DESC(&b)),
+			 -EBUSY);
+	ck_assert_uint_eq(left(&lane), 0);
+	lane = new_lane();
+	ck_assert_int_eq((int)gp_helper_map_delete(&lane, &b.map, (uint8_t *)&key, DESC(&b)), -EBUSY);
+	ck_assert_uint_eq(left(&lane), 0);
+	box_close(&b);
+}
+END_TEST
+
 /* ---------------------------------------------------------------------- LPM */
 
 struct prefix {
@@ -732,6 +807,9 @@ int main(void)
 	tcase_add_test(t, test_frozen);
 	tcase_add_loop_test(t, test_hash_model, 0, G_N_ELEMENTS(hashes));
 	tcase_add_test(t, test_hash_fuel);
+	tcase_add_test(t, test_lpm_fuel);
+	tcase_add_test(t, test_value_fuel);
+	tcase_add_loop_test(t, test_lock_fuel, 0, 2);
 	tcase_add_loop_test(t, test_lpm_model, 0, G_N_ELEMENTS(lpm_sizes));
 	tcase_add_loop_test(t, test_threads, 0, 2);
 	tcase_add_loop_test(t, test_whole, 0, 2);

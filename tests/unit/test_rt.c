@@ -441,7 +441,45 @@ START_TEST(test_loop_grid)
 	}
 	program = prog_stop;
 	grid_run.stop = &stop;
-	ck_assert_uint_le(gp_entry_grid(&env, &thread, &big, 0, 1u << 31, &faults), 64);
+	ck_assert_uint_eq(gp_entry_grid(&env, &thread, &big, 0, 1u << 31, &faults), 1);
+}
+END_TEST
+
+/* A lane's fuel comes in portions; a stop is seen where the next one is taken. */
+START_TEST(test_fuel)
+{
+	struct gp_lane lane = packet(HEADROOM, 64, 0);
+	uint8_t buf[64];
+	uint32_t stop = GP_STOP_NONE;
+
+	env.stop = &stop;
+	lane.reserve = 100000;
+	ck_assert_uint_eq(gp_rt_burn(&lane, 1001), 0);
+	ck_assert_uint_eq(lane.fuel + lane.reserve, 101000 - 1001);
+	ck_assert_uint_ge(lane.fuel, 1);
+	/* More at once than any portion. */
+	ck_assert_uint_eq(gp_rt_burn(&lane, 90000), 0);
+	ck_assert_uint_eq(lane.fuel + lane.reserve, 11000 - 1001);
+	ck_assert_uint_eq(gp_rt_burn(&lane, 11000 - 1001), 0);
+	ck_assert_uint_eq(gp_rt_burn(&lane, 1), 1);
+
+	lane.fuel = 10;
+	lane.reserve = 100000;
+	stop = GP_STOP_SOON;
+	ck_assert_uint_eq(gp_rt_burn(&lane, 11), 0);
+	lane.fuel = 10;
+	stop = GP_STOP_NOW;
+	ck_assert_uint_eq(gp_rt_burn(&lane, 10), 0);
+	ck_assert_uint_eq(gp_rt_burn(&lane, 1), 1);
+	ck_assert_uint_eq(lane.fuel + lane.reserve, 0);
+
+	lane = packet(HEADROOM, 64, 0);
+	gp_helper_load_bytes(&lane, 0, buf, 64);
+	ck_assert_uint_eq(lane.fuel, 999);
+	gp_helper_store_bytes(&lane, 0, buf, 64);
+	ck_assert_uint_eq(lane.fuel, 998);
+	gp_helper_adjust_tail(&lane, 640);
+	ck_assert_uint_eq(lane.fuel, 988);
 }
 END_TEST
 
@@ -539,6 +577,7 @@ int main(void)
 	tcase_add_test(t, test_region);
 	tcase_add_test(t, test_loop_xdp);
 	tcase_add_test(t, test_loop_grid);
+	tcase_add_test(t, test_fuel);
 	tcase_add_test(t, test_lane);
 	tcase_add_test(t, test_mem);
 	suite_add_tcase(s, t);
