@@ -29,7 +29,10 @@ struct gp_device_ops {
 	void (*destroy)(struct gp_device *device);
 	/* kick() - work was queued. Engine's lock held. */
 	void (*kick)(struct gp_device *device);
-	/* interrupt() - end @session's running slices (@job: only its) soon. Engine's lock held. */
+	/*
+	 * interrupt() - end @session's running slices (@job: only its) soon, within an item where its job is cancelled
+	 * or the item takes much longer than a slice. Engine's lock held.
+	 */
 	void (*interrupt)(struct gp_device *device, struct gpgpu_session *session, struct gp_job *job);
 	/* watch() - end slices that have run for too long; called every few ms. Engine's lock held. */
 	void (*watch)(struct gp_device *device, uint64_t now);

@@ -12,8 +12,10 @@
  * Waking a sleeping thread costs more than a small job. So a thread spins for a little while before it sleeps,
  * one at a time, and only on hosts with several processors; how long depends on whether that has paid lately.
  *
- * `stop` of a slot ends its slice at the end of a work item: for a pause, a cancelled job, or a slice that
- * takes much longer than planned (watch()).
+ * `stop` of a slot (enum gp_stop) ends its slice: at the end of a work item for a pause or a slice that takes much
+ * longer than planned (watch()), within it for a cancelled job. An item that does not end within PATIENCE_NS
+ * of a pause, or keeps its slice for ITEM_MAX_NS, is ended too, and its job goes on without it: no guest may hold up a
+ * pause, or the other guests, for as long as its fuel lasts.
  *
  * Threads: everything in struct gp_device is under the engine's lock, but for `work` and slot.stop, which are
  * atomic.
@@ -27,12 +29,15 @@
 #define MIN_SPIN_NS 2000
 #define MAX_SPIN_NS 50000
 #define HELP_NS	    25000 /* the slice of a thread that has something else to do */
+/* Of the wall clock, so with room for a host that is busy with other things. */
+#define PATIENCE_NS 200000000ull
+#define ITEM_MAX_NS 2000000000ull
 
 struct slot {
 	struct gp_thread thread;
 	uint32_t stop;
 	struct gp_job *job; /* NULL: free */
-	uint64_t deadline;
+	uint64_t deadline, hard_deadline; /* for GP_STOP_SOON, GP_STOP_NOW */
 } __attribute__((aligned(128)));
 
 struct gp_device {
@@ -100,7 +105,8 @@ static bool run_slice(struct gp_device *dev, uint64_t slice_ns, uint64_t *wake)
 	gp_job_take(job, slice_ns, &chunk, now);
 	slot->job = job;
 	slot->deadline = now + 2 * engine->slice_ns;
-	__atomic_store_n(&slot->stop, 0, __ATOMIC_RELAXED);
+	slot->hard_deadline = slot->deadline + ITEM_MAX_NS;
+	__atomic_store_n(&slot->stop, GP_STOP_NONE, __ATOMIC_RELAXED);
 	dev->running++;
 	s->slices++;
 	/* There may be work for another thread too: it wakes the next one in its turn. */
@@ -199,26 +205,37 @@ static void cpu_help(struct gp_device *dev)
 		cpu_kick(dev);
 }
 
-static void stop_slot(struct slot *slot)
+/* Engine's lock held, so that a later GP_STOP_SOON does not undo GP_STOP_NOW. */
+static void stop_slot(struct slot *slot, enum gp_stop stop)
 {
-	__atomic_store_n(&slot->stop, 1, __ATOMIC_RELAXED);
+	if (slot->stop < (uint32_t)stop)
+		__atomic_store_n(&slot->stop, (uint32_t)stop, __ATOMIC_RELAXED);
 }
 
 static void cpu_interrupt(struct gp_device *dev, struct gpgpu_session *session, struct gp_job *job)
 {
+	uint64_t hard_deadline = gp_now() + PATIENCE_NS;
+
 	for (uint32_t i = 0; i < dev->num_slots; i++) {
 		struct slot *slot = &dev->slots[i];
 
-		if (slot->job && slot->job->session == session && (!job || slot->job == job))
-			stop_slot(slot);
+		if (!slot->job || slot->job->session != session || (job && slot->job != job))
+			continue;
+		stop_slot(slot, slot->job->cancelled ? GP_STOP_NOW : GP_STOP_SOON);
+		slot->hard_deadline = MIN(slot->hard_deadline, hard_deadline);
 	}
 }
 
 static void cpu_watch(struct gp_device *dev, uint64_t now)
 {
-	for (uint32_t i = 0; i < dev->num_slots; i++)
-		if (dev->slots[i].job && now > dev->slots[i].deadline)
-			stop_slot(&dev->slots[i]);
+	for (uint32_t i = 0; i < dev->num_slots; i++) {
+		struct slot *slot = &dev->slots[i];
+
+		if (slot->job && now > slot->hard_deadline)
+			stop_slot(slot, GP_STOP_NOW);
+		else if (slot->job && now > slot->deadline)
+			stop_slot(slot, GP_STOP_SOON);
+	}
 }
 
 static void cpu_destroy(struct gp_device *dev)

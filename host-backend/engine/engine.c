@@ -3,8 +3,8 @@
  * engine.c - the engine: one device, one scheduler, one compiler, and the timer.
  *
  * The timer thread does two things: it ends slices that run for longer than planned (the device's
- * watch(), every two slices while something runs), and jobs that are over their time (ten times a second while
- * there are any). Without work it sleeps until gp_timer_wake().
+ * watch(), every two slices while something runs, ten times a second at least), and jobs that are over their
+ * time (ten times a second while there are any). Without work it sleeps until gp_timer_wake().
  *
  * Threads: gpgpu_engine_new() and _free() by the owner; the rest by any.
  */
@@ -60,7 +60,7 @@ static bool check_jobs(struct gpgpu_engine *engine, uint64_t now)
 static void *timer_thread(void *opaque)
 {
 	struct gpgpu_engine *engine = opaque;
-	uint64_t tick = MAX(2 * engine->slice_ns, 1000000), checked = 0;
+	uint64_t tick = CLAMP(2 * engine->slice_ns, 1000000, JOBS_CHECK_NS), checked = 0;
 	int idle = 0;
 
 	pthread_mutex_lock(&engine->lock);

@@ -109,13 +109,16 @@ void gpgpu_session_submit(struct gpgpu_session *session, enum gpgpu_queue_kind q
 void gpgpu_session_cork(struct gpgpu_session *session);
 void gpgpu_session_uncork(struct gpgpu_session *session);
 
-/* gpgpu_session_quiesce() - stop at the end of the running slices. Blocks for at most a slice. */
+/*
+ * gpgpu_session_quiesce() - stop at the end of the running slices. Blocks for about a slice; an item that takes much
+ * longer than that (a fifth of a second) is ended, with R_OUT_OF_FUEL.
+ */
 void gpgpu_session_quiesce(struct gpgpu_session *session);
 void gpgpu_session_resume(struct gpgpu_session *session);
 
 /*
  * gpgpu_session_reset() - cancel every job (answered CANCELLED, reason RESET) and destroy every object.
- * Also while quiesced, in which case it calls back and the session stays quiesced. Blocks for at most a slice.
+ * Also while quiesced, in which case it calls back and the session stays quiesced. Running items are ended where they are.
  */
 void gpgpu_session_reset(struct gpgpu_session *session, uint64_t features, uint32_t generation);
 

@@ -66,6 +66,110 @@ START_TEST(quiesce_is_short)
 }
 END_TEST
 
+/*
+ * A client whose job is one item that copies 64 KiB over and over, with fuel for many seconds of that. What ends it
+ * must not wait for the fuel: far less than it would take, far more than it should.
+ */
+#define LARGE	65536u
+#define SOON_NS 3000000000ull
+
+static struct wire_client *long_item(uint64_t *ticket)
+{
+	struct gpgpu_session_options options = {
+		.name = "long",
+		.features = 1 << VIRTIO_GPGPU_F_PACKET | 1 << VIRTIO_GPGPU_F_DEVICE_MEM,
+		.generation = 1,
+		.quota = { .memory_limit = 64 << 20 },
+		.limits = { .fuel = 1 << 28 },
+	};
+	const struct bpf_insn copies[] = {
+		LDX(BPF_DW, 6, 1, 0),
+		ST(BPF_DW, 10, -8, 0),
+		LD_MAP(1, 1),
+		MOVR(2, 10),
+		ALU(BPF_ADD, 2, -8),
+		MOVR(3, 6),
+		MOV(4, 0),
+		CALL(2),
+		JA(-8),
+	};
+	const uint8_t buffer[] = { VIRTIO_GPGPU_ARG_BUFFER };
+	struct virtio_gpgpu_arg args[] = { { VIRTIO_GPGPU_ARG_BUFFER, BUF_SHM, 0, LARGE } };
+	struct wire_client *c = wire_client_engine(engine, SHM_SIZE, &options);
+
+	check_ok(wire_simple(c, VIRTIO_GPGPU_CMD_CTX_CREATE, CTX, NULL));
+	check_ok(wire_buffer(c, CTX, BUF_SHM, VIRTIO_GPGPU_MEM_SHM, 0, SHM_SIZE));
+	check_ok(wire_map(c, CTX, 1, VIRTIO_GPGPU_MAP_HASH, 4, LARGE, 1, 0));
+	check_ok(load_prog(c, 1, VIRTIO_GPGPU_PROG_GPGPU, copies, sizeof(copies) / sizeof(copies[0]), buffer,
+			   1, NULL));
+	*ticket = wire_dispatch(c, CTX, (struct wire_point){ 1, 1, NULL, 0 }, 1, one, one, args, 1);
+	sleep_ms(50);
+	ck_assert_ptr_null(wire_poll(c, *ticket));
+	return c;
+}
+
+START_TEST(quiesce_long_item)
+{
+	struct wire_answer *a;
+	uint64_t ticket, start;
+	struct wire_client *c = long_item(&ticket);
+
+	start = now_ns();
+	gpgpu_session_quiesce(wire_session(c));
+	ck_assert_uint_lt(now_ns() - start, SOON_NS);
+	ck_assert_ptr_null(wire_poll(c, ticket));
+	gpgpu_session_resume(wire_session(c));
+	a = wire_wait(c, ticket);
+	check_status(a->status, FAULT);
+	ck_assert_uint_eq(a->reason, VIRTIO_GPGPU_R_OUT_OF_FUEL);
+	wire_answer_free(a);
+	wire_client_free(c);
+}
+END_TEST
+
+START_TEST(cancel_long_item)
+{
+	struct virtio_gpgpu_req_job_cancel r = { .timeline = 1, .seq = 1 };
+	uint64_t ticket, start;
+	struct wire_client *c = long_item(&ticket);
+
+	start = now_ns();
+	wire_hdr(&r, VIRTIO_GPGPU_CMD_JOB_CANCEL, CTX, sizeof(r));
+	wire_answer_free(wire_call(c, GPGPU_QUEUE_CONTROL, &r, sizeof(r), 4096));
+	check_status(wire_status(c, ticket), CANCELLED);
+	ck_assert_uint_lt(now_ns() - start, SOON_NS);
+	wire_client_free(c);
+}
+END_TEST
+
+START_TEST(reset_long_item)
+{
+	uint64_t ticket, start;
+	struct wire_client *c = long_item(&ticket);
+
+	start = now_ns();
+	gpgpu_session_reset(wire_session(c), 3, 2);
+	ck_assert_uint_lt(now_ns() - start, SOON_NS);
+	check_status(wire_status(c, ticket), CANCELLED);
+	wire_client_free(c);
+}
+END_TEST
+
+/* Nobody pauses or cancels: it still cannot keep the device to itself for as long as it likes. */
+START_TEST(long_item_ends)
+{
+	uint64_t ticket, start = now_ns();
+	struct wire_client *c = long_item(&ticket);
+	struct wire_answer *a = wire_wait(c, ticket);
+
+	check_status(a->status, FAULT);
+	ck_assert_uint_eq(a->reason, VIRTIO_GPGPU_R_OUT_OF_FUEL);
+	ck_assert_uint_lt(now_ns() - start, 2 * SOON_NS);
+	wire_answer_free(a);
+	wire_client_free(c);
+}
+END_TEST
+
 START_TEST(reset_under_load)
 {
 	for (uint32_t round = 0; round < 6; round++) {
@@ -326,6 +430,10 @@ int main(void)
 	tcase_set_timeout(tc, 120);
 	tcase_add_test(tc, quiesce_under_load);
 	tcase_add_test(tc, quiesce_is_short);
+	tcase_add_test(tc, quiesce_long_item);
+	tcase_add_test(tc, cancel_long_item);
+	tcase_add_test(tc, reset_long_item);
+	tcase_add_test(tc, long_item_ends);
 	tcase_add_test(tc, reset_under_load);
 	tcase_add_test(tc, shares);
 	tcase_add_test(tc, memory_changes_meanwhile);
