@@ -174,6 +174,10 @@ int gpgpu_ring_peek(GpgpuRing *ring, uint64_t shm_size, GpgpuResponse *response)
             return -1;
         }
         if (record.kind == GPGPU_RING_PAD) {
+            /* it is there to fill the end, so there is one in each round */
+            if (record.size != to_end) {
+                return -1;
+            }
             ring->resp_head += record.size;
             filled -= record.size;
             continue;

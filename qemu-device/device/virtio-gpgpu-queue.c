@@ -33,6 +33,8 @@
 
 /* Responses handled before other work of the context gets its turn */
 #define RESPONSES_PER_TURN  1024
+/* ... and looks at the ring for more, whether or not there were any */
+#define LOOKS_PER_TURN      8
 
 /* Against DMA to our own registers ------------------------------------------*/
 
@@ -378,7 +380,7 @@ bool virtio_gpgpu_run_responses(VirtIOGpgpu *s)
     GpgpuRing *ring = &s->session.ring;
     bool kick = false, stalled = false, engaged;
     GpgpuResponse response;
-    unsigned count = 0, i;
+    unsigned count = 0, looks = 0, i;
     int ret = 0;
 
     if (!s->online || (!s->running && !s->draining)) {
@@ -399,7 +401,7 @@ bool virtio_gpgpu_run_responses(VirtIOGpgpu *s)
         if (ret < 0) {
             break;
         }
-        if (count >= RESPONSES_PER_TURN) {
+        if (count >= RESPONSES_PER_TURN || ++looks > LOOKS_PER_TURN) {
             /* come back, after others had their turn */
             event_notifier_set(&s->session.call);
             break;

@@ -20,6 +20,9 @@
 
 #define MASK(mock)  ((mock)->ring->resp_size - 1)
 
+/* Size of a good response's record: the ring has no room for 8 of them */
+#define GOOD_RECORD (GPGPU_RING_SIZE / 8 + 8)
+
 struct Mock {
     GThread *thread;
     MockFault fault;
@@ -227,6 +230,28 @@ static void mock_publish(Mock *mock, uint64_t tail)
     g_assert_cmpint(write(mock->call, &one, sizeof(one)), ==, sizeof(one));
 }
 
+/*
+ * Keep the response ring full of padding while QEMU takes it, but not for ever:
+ * the test is to fail.
+ */
+static void mock_pads(Mock *mock)
+{
+    struct gpgpu_ring_index *resp = &mock->ring->resp;
+    gint64 end = g_get_monotonic_time() + 40 * G_USEC_PER_SEC;
+    struct pollfd hung_up = { .fd = mock->fd, .events = POLLIN };
+    struct gpgpu_record *record;
+
+    do {
+        uint64_t head = qatomic_load_acquire(&resp->head);
+
+        while (mock->resp_tail - head < mock->ring->resp_size) {
+            record = mock_room(mock, 8);
+            record->kind = GPGPU_RING_PAD;
+        }
+        mock_publish(mock, mock->resp_tail);
+    } while (g_get_monotonic_time() < end && !poll(&hung_up, 1, 0));
+}
+
 static void mock_answer_wrong(Mock *mock, const struct gpgpu_record *request)
 {
     struct gpgpu_msg msg = { .size = sizeof(msg), .session = mock->session };
@@ -236,13 +261,14 @@ static void mock_answer_wrong(Mock *mock, const struct gpgpu_record *request)
     struct virtio_gpgpu_resp_hdr *resp;
     struct gpgpu_record *record;
     uint64_t *ranges, tail;
-    int i;
 
-    if (mock->fault == MOCK_PADDING) {
-        for (i = 0; i < 200000; i++) {
-            record = mock_room(mock, 8);
-            record->kind = GPGPU_RING_PAD;
-        }
+    if (mock->fault == MOCK_PAD_FLOOD) {
+        mock_pads(mock);
+        return;
+    }
+    if (mock->fault == MOCK_PAD_SHORT) {
+        record = mock_room(mock, 8);
+        record->kind = GPGPU_RING_PAD;
     }
     record = mock_room(mock, size);
     ranges = (uint64_t *)(record + 1);
@@ -346,7 +372,8 @@ static void mock_answer(Mock *mock, const struct gpgpu_record *request)
         mock->committed = true;
         return;
     }
-    record = mock_room(mock, sizeof(*record) + sizeof(*resp));
+    /* larger than it need be, so that the ring's end is soon met */
+    record = mock_room(mock, GOOD_RECORD);
     record->tag = request->tag;
     record->length = sizeof(*resp);
     resp = (void *)(record + 1);

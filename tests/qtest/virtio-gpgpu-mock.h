@@ -44,8 +44,8 @@ typedef enum MockFault {
     MOCK_TAIL_BACK,
     MOCK_TAIL_AHEAD,
     MOCK_TAIL_UNALIGNED,
-    /* no fault, but much to chew on: nothing may be lost */
-    MOCK_PADDING,
+    MOCK_PAD_SHORT,         /* not to the end */
+    MOCK_PAD_FLOOD,         /* many such, as fast as QEMU takes them */
     MOCK__MAX,
 } MockFault;
 
