@@ -44,7 +44,7 @@ static void gpgpu_online_in_context(void *opaque)
 
     s->online = true;
     s->used = false;
-    /* requests that a stopped guest still has with the dead worker */
+    /* else a stopped guest still has requests with the dead worker */
     if (!s->lost) {
         virtio_gpgpu_run_queues(s);
     }
@@ -188,15 +188,14 @@ static void gpgpu_take_all_responses(VirtIOGpgpu *s)
     int64_t deadline = g_get_monotonic_time() + GPGPU_ACK_TIMEOUT_MS * 1000LL;
 
     while (s->num_free < s->num_slots && s->online) {
-        if (virtio_gpgpu_run_responses(s)) {
-            continue;
-        }
         if (g_get_monotonic_time() >= deadline) {
             gpgpu_backend_lost(s->session.backend,
                                "worker did not answer every request");
             return;
         }
-        g_usleep(100);
+        if (!virtio_gpgpu_run_responses(s)) {
+            g_usleep(100);
+        }
     }
 }
 
@@ -206,14 +205,23 @@ static void gpgpu_take_all_responses(VirtIOGpgpu *s)
  */
 void virtio_gpgpu_reset_session(VirtIOGpgpu *s, uint64_t features)
 {
+    virtio_gpgpu_detach_requests(s, NULL);
+    if (s->lost) {
+        /*
+         * All that is outstanding was a dead worker's: there is none to wait
+         * for, and none that a new worker, if there is one, knows of.
+         */
+        s->lost = false;
+        virtio_gpgpu_init_slots(s);
+    }
     if (!s->used && s->session.features == features) {
         return;
     }
-    virtio_gpgpu_detach_requests(s, NULL);
     s->draining = true;
     gpgpu_session_reset(&s->session, features);
     gpgpu_take_all_responses(s);
     s->draining = false;
+    /* here again if it was lost of this: without requests that is no matter */
     s->lost = false;
     s->used = false;
     virtio_gpgpu_init_slots(s);

@@ -113,6 +113,73 @@ static void test_worker_killed_while_stopped(void)
     stop_one(dev);
 }
 
+static void wait_ready(Guest *guest)
+{
+    gint64 start = g_get_monotonic_time();
+    bool ready = false;
+
+    while (!ready) {
+        QDict *row = query_gpgpu(guest, "gpgpu0");
+
+        ready = !strcmp(qdict_get_str(row, "state"), "ready");
+        qobject_unref(row);
+        g_assert_cmpint(g_get_monotonic_time() - start, <, TIMEOUT_US);
+        g_usleep(10 * 1000);
+    }
+}
+
+/*
+ * The same with a reset before it runs: the requests are forgotten, and the
+ * next worker, which is fine, has nothing to do with them.
+ */
+static void check_lost_then_reset(uint64_t refused)
+{
+    Guest *guest = guest_start("q35", SMALL);
+    Device *dev = device_new(guest, SLOT);
+    Queue *q = &dev->queue[COMPUTE];
+    HeldNop held;
+    uint16_t used;
+    uint64_t ring;
+    pid_t pid;
+    int i;
+
+    dev->refused = refused;
+    device_start(dev);
+    for (i = 0; i < HELD; i++) {
+        held = req_held(i + 1, i);
+        device_post(dev, COMPUTE, &held, sizeof(held), SLOT_BYTES);
+    }
+    device_kick(dev, COMPUTE);
+    check_alive(dev);
+    qtest_qmp_assert_success(guest->qts, "{ 'execute': 'stop' }");
+    ring = q->vq->used;
+    used = qtest_readw(guest->qts, ring + 2);
+    g_assert_cmpint(kill(worker_pid(guest), SIGKILL), ==, 0);
+    qtest_qmp_eventwait(guest->qts, "GPGPU_DEVICE_LOST");
+    wait_ready(guest);
+    pid = worker_pid(guest);
+
+    qtest_qmp_assert_success(guest->qts, "{ 'execute': 'system_reset' }");
+    qtest_qmp_eventwait(guest->qts, "RESET");
+    qtest_qmp_assert_success(guest->qts, "{ 'execute': 'cont' }");
+    g_usleep(100 * 1000);
+    g_assert_cmpint(qtest_readw(guest->qts, ring + 2), ==, used);
+    g_assert_cmpint(worker_pid(guest), ==, pid);
+    device_free(dev);
+    dev = start_one(guest);
+    g_assert_cmpint(device_generation(dev), ==, 2);
+    check_alive(dev);
+    stop_one(dev);
+}
+
+static void test_lost_then_reset(void)
+{
+    check_lost_then_reset(0);
+    /* no features at all: the next worker is as it should be already */
+    check_lost_then_reset(1ull << VIRTIO_GPGPU_F_PACKET |
+                          1ull << VIRTIO_GPGPU_F_DEVICE_MEM);
+}
+
 /* With a hung worker "stop" ends within its bound, by ending the worker. */
 static void test_worker_hung(void)
 {
@@ -395,6 +462,7 @@ const TestCase worker_cases[] = {
     { "worker-killed", test_worker_killed },
     { "worker-killed-iothread", test_worker_killed_iothread },
     { "worker-killed-while-stopped", test_worker_killed_while_stopped },
+    { "worker-killed-then-reset", test_lost_then_reset },
     { "worker-hung", test_worker_hung },
     { "sandbox", test_sandbox },
     { "wrong-greeting", test_wrong_greeting },
