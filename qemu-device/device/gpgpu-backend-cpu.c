@@ -92,7 +92,9 @@ static char *find_worker(GpgpuBackendCpu *cpu, Error **errp)
 
 /*
  * Start @argv with @child_fd as WORKER_FD and signals as a shell would leave
- * them. Standard input and output may be a monitor's, so it gets neither.
+ * them. Standard input and output may be a monitor's, so it gets neither; and
+ * none of what QEMU inherited or opened without O_CLOEXEC: the worker is trusted
+ * with nothing but its connection.
  */
 static int spawn(char **argv, int child_fd, pid_t *pid)
 {
@@ -108,6 +110,9 @@ static int spawn(char **argv, int child_fd, pid_t *pid)
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null",
                                      O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 34)
+    posix_spawn_file_actions_addclosefrom_np(&actions, WORKER_FD + 1);
+#endif
     posix_spawnattr_init(&attr);
     posix_spawnattr_setsigmask(&attr, &none);
     posix_spawnattr_setsigdefault(&attr, &all);

@@ -232,6 +232,36 @@ static void test_events(void)
     stop_one(dev);
 }
 
+/* QEMU's descriptors are not the worker's, though QEMU got them to keep. */
+static void test_descriptors(void)
+{
+    g_autofree char *path = NULL;
+    g_autofree char *target = NULL;
+    int fds[2], fd;
+    Guest *guest;
+    int found = 0;
+
+    /* for QEMU to inherit; a pipe is recognized by its number */
+    g_assert_cmpint(pipe(fds), ==, 0);
+    path = g_strdup_printf("/proc/self/fd/%d", fds[0]);
+    target = g_file_read_link(path, NULL);
+    g_assert_nonnull(target);
+    guest = guest_start("q35", SMALL);
+    for (fd = 0; fd < 256; fd++) {
+        g_autofree char *link = g_strdup_printf("/proc/%d/fd/%d",
+                                                (int)worker_pid(guest), fd);
+        g_autofree char *is = g_file_read_link(link, NULL);
+
+        found += is != NULL;
+        g_assert_cmpstr(is, !=, target);
+    }
+    /* the check can see any at all */
+    g_assert_cmpint(found, >=, 3);
+    guest_stop(guest);
+    close(fds[0]);
+    close(fds[1]);
+}
+
 /* A worker that runs already ------------------------------------------------*/
 
 /* Start a worker with @fd, if any, as descriptor 3. It ends with the test. */
@@ -464,6 +494,7 @@ const TestCase worker_cases[] = {
     { "worker-killed-while-stopped", test_worker_killed_while_stopped },
     { "worker-killed-then-reset", test_lost_then_reset },
     { "worker-hung", test_worker_hung },
+    { "descriptors", test_descriptors },
     { "sandbox", test_sandbox },
     { "wrong-greeting", test_wrong_greeting },
     { "wrong-worker", test_wrong_worker },
