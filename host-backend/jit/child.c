@@ -49,8 +49,7 @@ static void on_abort(int sig)
 
 	if (probe == MAP_FAILED)
 		_exit(GP_CHILD_NO_MEMORY);
-	signal(sig, SIG_DFL);
-	raise(sig);
+	_exit(GP_CHILD_SIGNAL + sig); /* the sandbox lets no signal through, not even to itself */
 }
 
 static bool read_all(int fd, uint8_t *to, uint64_t size)
@@ -96,13 +95,10 @@ static bool read_program(const struct gp_jit_request *request, int fd, struct gp
 	return true;
 }
 
-static int make_image(const struct gp_code *code)
+static bool fill_image(int fd, const struct gp_code *code)
 {
-	int fd = gp_jit_memory_file("gpgpu-image", true);
-
-	if (fd >= 0 && gp_jit_write(fd, code->bytes, code->size) && !fcntl(fd, F_ADD_SEALS, GP_JIT_SEALS))
-		return fd;
-	return -1;
+	return code->size <= GP_JIT_MAX_CODE && gp_jit_write(fd, code->bytes, code->size) &&
+	       !fcntl(fd, F_ADD_SEALS, GP_JIT_SEALS);
 }
 
 _Noreturn void gp_child_run(const struct gp_jit_request *request, int program, int reply)
@@ -110,7 +106,7 @@ _Noreturn void gp_child_run(const struct gp_jit_request *request, int program, i
 	struct gp_jit_reply result = { 0 };
 	struct gp_code code = { 0 };
 	struct gp_prog prog;
-	int image = -1;
+	int image;
 
 	reply_fd = reply;
 	if (!read_program(request, program, &prog))
@@ -119,17 +115,22 @@ _Noreturn void gp_child_run(const struct gp_jit_request *request, int program, i
 	signal(SIGTRAP, on_abort); /* GLib's way */
 	signal(SIGSEGV, on_abort);
 	gp_emit_on_fatal(on_fatal);
+	/* The only file there will be. */
+	image = gp_jit_memory_file("gpgpu-image", true);
+	if (image < 0)
+		_exit(GP_CHILD_NO_MEMORY);
 	if (!gp_sandbox_enter(request->cpu_seconds, request->memory,
 			      GP_JIT_WALL_SECONDS(request->cpu_seconds)))
 		_exit(GP_CHILD_NO_SANDBOX);
 	if (gp_emit(&prog, request->cpu_seconds * 1000000000ull, &code, &result.verdict)) {
-		image = make_image(&code);
-		if (image < 0)
+		if (!fill_image(image, &code))
 			_exit(GP_CHILD_NO_MEMORY);
 		result.code_bytes = code.size;
 		result.entry = code.entry;
+		answer(&result, image);
+	} else {
+		answer(&result, -1);
 	}
-	answer(&result, image);
 	_exit(GP_CHILD_ANSWERED);
 }
 
@@ -138,6 +139,8 @@ void gp_child_verdict(int status, struct gp_verdict *verdict)
 	const char *what = NULL;
 	int sig = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 
+	if (WIFEXITED(status) && WEXITSTATUS(status) > GP_CHILD_SIGNAL)
+		sig = WEXITSTATUS(status) - GP_CHILD_SIGNAL;
 	memset(verdict, 0, sizeof(*verdict));
 	verdict->status = VIRTIO_GPGPU_S_LIMIT;
 	verdict->reason = VIRTIO_GPGPU_R_COMPILE_LIMIT;

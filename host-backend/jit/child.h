@@ -13,6 +13,7 @@ enum {
 	GP_CHILD_NO_MEMORY = 3,
 	GP_CHILD_NO_SANDBOX = 4,
 	GP_CHILD_BAD_REQUEST = 5,
+	GP_CHILD_SIGNAL = 128, /* + signal that it caught */
 };
 
 /* gp_child_run() - compile what @program holds and answer on @reply. Does not return. */

@@ -3,11 +3,13 @@
  * sandbox.c - limits and system call filter of a compiling child.
  *
  * The filter is made once, since that takes longer than a small compile, and installed as plain BPF after the
- * fork. It allows computing, anonymous memory that is not executable, one memory file and one message. Anything
- * else kills the process: there is nothing in a compile that could sensibly go on. The list is what
- * LLVM and the C library were seen to call, plus what abort() needs so that its signal arrives.
+ * fork. It allows computing, anonymous memory that is not executable, writing to the one memory file that was made
+ * before, which has a limit, and messages. Nothing here makes a descriptor, so that what the child may write
+ * stays bounded. Anything else kills the process: there is nothing in a compile that could sensibly go on. The list
+ * is what LLVM and the C library were seen to call.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <seccomp.h>
@@ -21,6 +23,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 #include "jit/sandbox.h"
+#include "jit/wire.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define SANITIZED 1
@@ -44,9 +47,7 @@ static const int allowed[] = {
 	/* the program in, the image and the answer out */
 	SCMP_SYS(read),
 	SCMP_SYS(pread64),
-	SCMP_SYS(write),
-	SCMP_SYS(memfd_create),
-	SCMP_SYS(fcntl),
+	SCMP_SYS(write), /* fcntl below */
 	SCMP_SYS(sendmsg),
 	SCMP_SYS(close),
 	SCMP_SYS(fstat),
@@ -69,13 +70,13 @@ static const int allowed[] = {
 	SCMP_SYS(sigaltstack),
 	SCMP_SYS(getpid),
 	SCMP_SYS(gettid),
-	SCMP_SYS(tgkill),
 	SCMP_SYS(restart_syscall),
 };
 
 /* What the C library and LLVM try on the way to an error and do without: fail it, so that the error arrives. */
 static const int refused[] = {
-	SCMP_SYS(openat), SCMP_SYS(prctl), SCMP_SYS(getpeername), SCMP_SYS(ioctl), SCMP_SYS(readlink),
+	SCMP_SYS(openat),   SCMP_SYS(prctl),  SCMP_SYS(getpeername), SCMP_SYS(ioctl),
+	SCMP_SYS(readlink), SCMP_SYS(tgkill), /* of abort(), which then traps: no signals to others */
 };
 
 static bool add_rules(scmp_filter_ctx ctx)
@@ -92,7 +93,10 @@ static bool add_rules(scmp_filter_ctx ctx)
 		if (seccomp_rule_add(ctx, SCMP_ACT_ALLOW, memory[i], 1,
 				     SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0)))
 			return false;
-	return true;
+	return !seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 1,
+				 SCMP_A1(SCMP_CMP_EQ, F_ADD_SEALS)) &&
+	       !seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(fcntl), 1,
+				 SCMP_A1(SCMP_CMP_NE, F_ADD_SEALS));
 }
 
 /* libseccomp writes the filter to a file; read it back into memory. */
@@ -159,7 +163,7 @@ bool gp_sandbox_enter(uint32_t cpu_seconds, uint64_t memory, uint32_t wall_secon
 	if (!SANITIZED && !limit(RLIMIT_AS, mapped() + memory, mapped() + memory))
 		return false;
 	if (!limit(RLIMIT_CPU, cpu_seconds, cpu_seconds + 1) || !limit(RLIMIT_CORE, 0, 0) ||
-	    !limit(RLIMIT_FSIZE, 128u << 20, 128u << 20) || !limit(RLIMIT_NPROC, 0, 0))
+	    !limit(RLIMIT_FSIZE, GP_JIT_MAX_CODE, GP_JIT_MAX_CODE) || !limit(RLIMIT_NPROC, 0, 0))
 		return false;
 	if (setitimer(ITIMER_REAL, &wall, NULL))
 		return false;
