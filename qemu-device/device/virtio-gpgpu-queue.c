@@ -252,7 +252,7 @@ static void queue_run(VirtIOGpgpuQueue *q)
     VirtIODevice *vdev = VIRTIO_DEVICE(s);
     VirtIOGpgpuRequest *request;
 
-    if (!s->running || vdev->broken ||
+    if (!s->running || q->disabled || vdev->broken ||
         !(vdev->status & VIRTIO_CONFIG_S_DRIVER_OK) ||
         !virtio_queue_get_num(vdev, virtio_get_queue_index(q->vq))) {
         return;

@@ -227,31 +227,50 @@ void virtio_gpgpu_reset_session(VirtIOGpgpu *s, uint64_t features)
     virtio_gpgpu_init_slots(s);
 }
 
-struct queue_reset {
+struct queue_change {
     VirtIOGpgpu *s;
     VirtIOGpgpuQueue *queue;
+    bool disabled;
 };
 
 /* Context: as s->ctx */
-static void gpgpu_queue_reset_in_context(void *opaque)
+static void gpgpu_queue_change_in_context(void *opaque)
 {
-    struct queue_reset *data = opaque;
+    struct queue_change *data = opaque;
 
-    virtio_gpgpu_detach_requests(data->s, data->queue);
+    data->queue->disabled = data->disabled;
+    if (data->disabled) {
+        virtio_gpgpu_detach_requests(data->s, data->queue);
+    }
 }
 
-void virtio_gpgpu_queue_reset(VirtIODevice *vdev, uint32_t index)
+static void gpgpu_queue_change(VirtIODevice *vdev, uint32_t index,
+                               bool disabled)
 {
     VirtIOGpgpu *s = VIRTIO_GPGPU(vdev);
-    struct queue_reset data = { .s = s };
+    struct queue_change data = { .s = s, .disabled = disabled };
 
     if (index == VIRTIO_GPGPU_VQ_EVENT || index > s->num_queues) {
         return;
     }
     data.queue = &s->queues[index == VIRTIO_GPGPU_VQ_CONTROL ? 0 : index - 1];
     if (s->ctx) {
-        aio_wait_bh_oneshot(s->ctx, gpgpu_queue_reset_in_context, &data);
+        aio_wait_bh_oneshot(s->ctx, gpgpu_queue_change_in_context, &data);
     } else {
-        gpgpu_queue_reset_in_context(&data);
+        gpgpu_queue_change_in_context(&data);
     }
+}
+
+/*
+ * The caller forgets the rings after this, and an iothread, whom a vCPU may kick
+ * just now, must not use them any more.
+ */
+void virtio_gpgpu_queue_reset(VirtIODevice *vdev, uint32_t index)
+{
+    gpgpu_queue_change(vdev, index, true);
+}
+
+void virtio_gpgpu_queue_enable(VirtIODevice *vdev, uint32_t index)
+{
+    gpgpu_queue_change(vdev, index, false);
 }

@@ -132,9 +132,13 @@ static void virtio_gpgpu_set_status(VirtIODevice *vdev, uint8_t status)
 static void virtio_gpgpu_reset(VirtIODevice *vdev)
 {
     VirtIOGpgpu *s = VIRTIO_GPGPU(vdev);
+    unsigned i;
 
     trace_virtio_gpgpu_reset(s);
     assert(!s->ctx);
+    for (i = 0; i < s->num_queues; i++) {
+        s->queues[i].disabled = false;
+    }
     virtio_gpgpu_reset_session(s, 0);
     s->events_dropped = 0;
     s->lost_notify = false;
@@ -426,6 +430,7 @@ static void virtio_gpgpu_class_init(ObjectClass *klass, void *data)
     vdc->set_status = virtio_gpgpu_set_status;
     vdc->reset = virtio_gpgpu_reset;
     vdc->queue_reset = virtio_gpgpu_queue_reset;
+    vdc->queue_enable = virtio_gpgpu_queue_enable;
     vdc->start_ioeventfd = virtio_gpgpu_start_ioeventfd;
     vdc->stop_ioeventfd = virtio_gpgpu_stop_ioeventfd;
 }

@@ -32,6 +32,7 @@ typedef struct VirtIOGpgpuQueue {
     uint32_t kind;              /* enum gpgpu_record_kind */
     VirtIOGpgpuRequest *stalled; /* popped, but the ring was full */
     unsigned filled;            /* used elements, not shown to the guest yet */
+    bool disabled;              /* reset by itself, not enabled again yet */
 } VirtIOGpgpuQueue;
 
 /* Where a request waits for its response; the tag names slot and serial. */
@@ -139,6 +140,7 @@ void virtio_gpgpu_vm_state_change(void *opaque, bool running, RunState state);
  */
 void virtio_gpgpu_reset_session(VirtIOGpgpu *s, uint64_t features);
 void virtio_gpgpu_queue_reset(VirtIODevice *vdev, uint32_t index);
+void virtio_gpgpu_queue_enable(VirtIODevice *vdev, uint32_t index);
 
 /* virtio-gpgpu.c: BQL */
 
