@@ -92,7 +92,9 @@ struct gpgpu_session {
 	struct list jobs;  /* not ended */
 	uint32_t num_jobs;
 	uint64_t job_bytes;
-	struct list held;  /* jobs that are the first of their timeline and HELD */
+	struct list heads; /* jobs that are the first of their timeline, HELD, and to be looked at */
+	GSequence *waiting; /* struct gp_wait of the others that are the first and HELD, by their point */
+	uint64_t contexts_made;
 	uint64_t check_round;  /* of gp_jobs_check_time() */
 	struct list compiles;  /* struct gp_compile of this session, not answered */
 	struct gp_table tables[VIRTIO_GPGPU_OBJ_PROG + 1]; /* by enum virtio_gpgpu_object */

@@ -2,9 +2,11 @@
 /*
  * job.c - the life of a job: accepted, held, ready, ended; timelines, fences, cancelling, time limits.
  *
- * How it works: jobs of one timeline end in order. The first of a timeline that still waits for fences is on
- * the session's `held` list; gp_jobs_advance() looks at that list whenever something has ended, and
- * goes round until nothing changes, so that a chain of empty jobs is a loop and never a recursion.
+ * How it works: jobs of one timeline end in order. When one becomes the first of its timeline it is put on the
+ * session's `heads`, which gp_jobs_advance() empties: what has a fence left is filed under that fence's point in
+ * `waiting`, the rest gets ready. When a job ends, those that are filed under the points that have been reached
+ * with it, and no others, are put on `heads` again. gp_jobs_advance() goes on until nothing is left there, so
+ * that a chain of empty jobs is a loop and never a recursion.
  *
  * A job that is ended early (cancelled, or over its time) while others of its timeline run before it is
  * only marked: it ends when its turn comes, which is at most a slice later for those that are ended
@@ -22,35 +24,105 @@
 
 static void end_job(struct gp_job *job, struct list *done);
 
-static bool fence_reached(struct gpgpu_session *s, const struct virtio_gpgpu_fence *fence)
+/* By the point that they wait for. */
+static gint compare_waiting(gconstpointer a, gconstpointer b, gpointer opaque)
 {
-	struct gp_context *ctx = gp_context_find(s, fence->ctx_id);
+	const struct virtio_gpgpu_fence *x = &((const struct gp_wait *)a)->fence;
+	const struct virtio_gpgpu_fence *y = &((const struct gp_wait *)b)->fence;
 
-	return !ctx || ctx->timelines[fence->timeline].reached >= fence->seq;
+	if (x->ctx_id != y->ctx_id)
+		return x->ctx_id < y->ctx_id ? -1 : 1;
+	if (x->timeline != y->timeline)
+		return x->timeline < y->timeline ? -1 : 1;
+	return x->seq < y->seq ? -1 : x->seq > y->seq;
+}
+
+/* The context that fence @i of @job names; NULL if it has been destroyed, also if another has its id now. */
+static struct gp_context *fence_context(const struct gp_job *job, uint32_t i)
+{
+	struct gp_context *ctx = gp_context_find(job->session, job->fences[i].ctx_id);
+
+	return ctx && ctx->serial == job->fence_ctx[i] ? ctx : NULL;
+}
+
+static bool fence_reached(const struct gp_job *job, uint32_t i)
+{
+	const struct gp_context *ctx = fence_context(job, i);
+
+	return !ctx || ctx->timelines[job->fences[i].timeline].reached >= job->fences[i].seq;
 }
 
 /* Forgets the fences that have been reached. Return: true if none is left. */
 static bool fences_reached(struct gp_job *job)
 {
-	uint32_t left = 0;
-
-	for (uint32_t i = 0; i < job->num_fences; i++)
-		if (!fence_reached(job->session, &job->fences[i]))
-			job->fences[left++] = job->fences[i];
-	job->num_fences = left;
-	return !left;
+	while (job->num_fences && fence_reached(job, job->num_fences - 1))
+		job->num_fences--;
+	return !job->num_fences;
 }
 
-static struct gp_result check_fences(struct gpgpu_session *s, const struct gp_job *job,
+static bool is_head(const struct gp_job *job)
+{
+	return job->timeline->jobs.next == &job->timeline_link;
+}
+
+/* Files @job under the last of its fences. */
+static void wait_for_fence(struct gp_job *job)
+{
+	job->wait.fence = job->fences[job->num_fences - 1];
+	job->wait.place = g_sequence_insert_sorted(job->session->waiting, &job->wait, compare_waiting, NULL);
+}
+
+static void stop_waiting(struct gp_job *job)
+{
+	if (job->wait.place)
+		g_sequence_remove(job->wait.place);
+	job->wait.place = NULL;
+}
+
+/* To gp_jobs_advance(): it is the first of its timeline, and may not have to wait any more. */
+static void look_again(struct gp_job *job)
+{
+	stop_waiting(job);
+	if (list_empty(&job->held_link))
+		list_add_tail(&job->session->heads, &job->held_link);
+}
+
+/* Takes up those that wait for a point from @first to @last. No job waits for seq 0. */
+static void points_reached(struct gpgpu_session *s, const struct virtio_gpgpu_fence *first,
+			   const struct virtio_gpgpu_fence *last)
+{
+	struct gp_wait from = { .fence = *first }, to = { .fence = *last };
+	GSequenceIter *pos = g_sequence_search(s->waiting, &from, compare_waiting, NULL), *next;
+
+	for (; !g_sequence_iter_is_end(pos); pos = next) {
+		struct gp_wait *wait = g_sequence_get(pos);
+
+		if (compare_waiting(wait, &to, NULL) > 0)
+			break;
+		next = g_sequence_iter_next(pos);
+		look_again(container_of(wait, struct gp_job, wait));
+	}
+}
+
+void gp_jobs_context_gone(struct gpgpu_session *s, const struct gp_context *ctx)
+{
+	points_reached(s, &(struct virtio_gpgpu_fence){ ctx->id, 0, 0 },
+		       &(struct virtio_gpgpu_fence){ ctx->id, UINT32_MAX, UINT64_MAX });
+}
+
+static struct gp_result check_fences(struct gpgpu_session *s, struct gp_job *job,
 				     const struct virtio_gpgpu_job *r)
 {
 	for (uint32_t i = 0; i < job->num_fences; i++) {
 		const struct virtio_gpgpu_fence *fence = &job->fences[i];
+		const struct gp_context *ctx;
 
 		if (fence->timeline >= VIRTIO_GPGPU_MAX_TIMELINES || !fence->seq)
 			return GP_ERR(INVALID, FENCE, i);
-		if (!gp_context_find(s, fence->ctx_id))
+		ctx = gp_context_find(s, fence->ctx_id);
+		if (!ctx)
 			return GP_ERR(NOT_FOUND, FENCE, i);
+		job->fence_ctx[i] = ctx->serial;
 		/* It would wait for itself. */
 		if (fence->ctx_id == job->ctx->id && fence->timeline == r->timeline && fence->seq >= r->seq)
 			return GP_ERR(INVALID, FENCE, i);
@@ -131,7 +203,7 @@ void gp_job_use(struct gp_job *job, struct gp_object *object)
 static void becomes_head(struct gp_job *job)
 {
 	job->head_since = gp_session_clock(job->session, gp_now());
-	list_add_tail(&job->session->held, &job->held_link);
+	look_again(job);
 }
 
 static struct gp_job *head_of(const struct gp_timeline *timeline)
@@ -167,7 +239,6 @@ static void make_ready(struct gp_job *job, struct list *done)
 	struct gpgpu_engine *engine = s->engine;
 	uint64_t now = gp_now();
 
-	list_del(&job->held_link);
 	job->state = GP_JOB_READY;
 	if (!job->items || job->result.status) {
 		end_job(job, done);
@@ -191,24 +262,17 @@ static void make_ready(struct gp_job *job, struct list *done)
 
 void gp_jobs_advance(struct gpgpu_session *s, struct list *done)
 {
-	struct list *pos, *next;
-	bool again;
+	struct list *link;
 
-	do {
-		again = false;
-		list_for_each_safe(pos, next, &s->held)
-		{
-			struct gp_job *job = container_of(pos, struct gp_job, held_link);
+	while ((link = list_pop(&s->heads))) {
+		struct gp_job *job = container_of(link, struct gp_job, held_link);
 
-			if (!job->result.status && !fences_reached(job))
-				continue;
+		if (job->result.status || fences_reached(job))
 			make_ready(job, done);
-			again = true;
-			/* What it ended may have changed the list anywhere. */
-			break;
-		}
-	} while (again);
-	if (!list_empty(&s->held)) {
+		else
+			wait_for_fence(job);
+	}
+	if (!g_sequence_is_empty(s->waiting)) {
 		pthread_mutex_lock(&s->engine->lock);
 		gp_timer_wake(s->engine);
 		pthread_mutex_unlock(&s->engine->lock);
@@ -246,13 +310,15 @@ static void end_job(struct gp_job *job, struct list *done)
 	struct gp_request *req = job->req;
 	struct virtio_gpgpu_resp_job *resp;
 	struct gp_result result = job->result;
+	uint32_t timeline = (uint32_t)(job->timeline - ctx->timelines);
 	struct gp_job *next;
 
 	job->state = GP_JOB_DONE;
 	list_del(&job->link);
-	list_del(&job->held_link);
 	list_del(&job->timeline_link);
 	job->timeline->reached = job->seq;
+	points_reached(s, &(struct virtio_gpgpu_fence){ ctx->id, timeline, 0 },
+		       &(struct virtio_gpgpu_fence){ ctx->id, timeline, job->seq });
 	next = head_of(job->timeline);
 	if (next)
 		becomes_head(next);
@@ -305,6 +371,8 @@ void gp_job_end_early(struct gp_job *job, struct gp_result result, struct list *
 	if (job->result.status)
 		return;
 	job->result = result;
+	if (job->state == GP_JOB_HELD && is_head(job))
+		look_again(job);
 	if (job->state != GP_JOB_READY)
 		return;
 	pthread_mutex_lock(&engine->lock);
@@ -334,15 +402,15 @@ void gp_jobs_end_early(struct gpgpu_session *s, const struct gp_context *ctx, st
  * What the first fence of @job from its `next_fence` on that has not been reached says of it: MOVES if there is
  * none, STUCK if nobody has submitted its point, UNKNOWN with the job that comes next on that timeline in @on.
  */
-static enum gp_job_outlook look_at_fences(struct gpgpu_session *s, struct gp_job *job, struct gp_job **on)
+static enum gp_job_outlook look_at_fences(struct gp_job *job, struct gp_job **on)
 {
 	for (; job->next_fence < job->num_fences; job->next_fence++) {
 		const struct virtio_gpgpu_fence *fence = &job->fences[job->next_fence];
 		const struct gp_timeline *timeline;
 
-		if (fence_reached(s, fence))
+		if (fence_reached(job, job->next_fence))
 			continue;
-		timeline = &gp_context_find(s, fence->ctx_id)->timelines[fence->timeline];
+		timeline = &fence_context(job, job->next_fence)->timelines[fence->timeline];
 		if (fence->seq > timeline->submitted)
 			return GP_OUTLOOK_STUCK;
 		*on = head_of(timeline);
@@ -357,7 +425,7 @@ static enum gp_job_outlook look_at_fences(struct gpgpu_session *s, struct gp_job
  * Depth first along the fences, the way back kept in the jobs. Each job is looked at once in a @round; one that is
  * met again on its own way waits for itself.
  */
-static bool will_be_reached(struct gpgpu_session *s, struct gp_job *job, uint64_t round)
+static bool will_be_reached(struct gp_job *job, uint64_t round)
 {
 	struct gp_job *at = job->round == round ? NULL : job;
 
@@ -371,7 +439,7 @@ static bool will_be_reached(struct gpgpu_session *s, struct gp_job *job, uint64_
 			/* If it does not come to be known to move, it does not. */
 			at->outlook = GP_OUTLOOK_STUCK;
 		}
-		switch (look_at_fences(s, at, &on)) {
+		switch (look_at_fences(at, &on)) {
 		case GP_OUTLOOK_MOVES:
 			at->outlook = GP_OUTLOOK_MOVES;
 			at = at->waited_by;
@@ -417,8 +485,8 @@ bool gp_jobs_check_time(struct gpgpu_session *s, uint64_t now, struct list *done
 				continue;
 			gp_job_end_early(job, GP_ERR(TIMEOUT, NONE, GP_RUN_NS / 1000000), done);
 			ended = true;
-		} else if (!list_empty(&job->held_link)) {
-			if (!over(clock, job->head_since, GP_HOLD_NS) || will_be_reached(s, job, round))
+		} else if (is_head(job)) {
+			if (!over(clock, job->head_since, GP_HOLD_NS) || will_be_reached(job, round))
 				continue;
 			gp_job_end_early(job, GP_ERR(TIMEOUT, FENCE, GP_HOLD_NS / 1000000), done);
 			ended = true;

@@ -13,6 +13,12 @@
 
 enum gp_job_state { GP_JOB_HELD, GP_JOB_READY, GP_JOB_DONE };
 
+/* Where a job stands among those that wait. */
+struct gp_wait {
+	struct virtio_gpgpu_fence fence;
+	GSequenceIter *place; /* in session->waiting, or NULL */
+};
+
 /* Of a job that waits for fences: is what it waits for on its way? */
 enum gp_job_outlook { GP_OUTLOOK_UNKNOWN, GP_OUTLOOK_MOVES, GP_OUTLOOK_STUCK };
 
@@ -32,12 +38,14 @@ struct gp_job {
 	struct gp_request *req;
 	struct list link;  /* in session->jobs */
 	struct list timeline_link; /* in timeline->jobs */
-	struct list held_link;  /* in session->held: the first of its timeline, HELD */
+	struct list held_link; /* in session->heads, at times; HELD */
+	struct gp_wait wait; /* HELD, and not on session->heads: what it waits for */
 	struct gp_timeline *timeline;
 	uint64_t seq;
 	struct virtio_gpgpu_fence fences[VIRTIO_GPGPU_MAX_FENCES]; /* host endian */
 	uint64_t bytes; /* of request and response */
-	uint32_t num_fences;  /* not reached yet */
+	uint64_t fence_ctx[VIRTIO_GPGPU_MAX_FENCES]; /* serial of each fence's context */
+	uint32_t num_fences;  /* those behind have been reached */
 	enum gp_job_state state;
 	uint64_t arrived;  /* ns */
 	uint64_t head_since;  /* session clock: when it became the first of its timeline */
@@ -45,7 +53,7 @@ struct gp_job {
 	struct gp_result result; /* why it was ended early, S_OK otherwise */
 
 	/* gp_jobs_check_time() */
-	uint64_t round;	/* of the session's, in which the rest was set */
+	uint64_t round; /* of the session's, in which the rest was set */
 	enum gp_job_outlook outlook;
 	uint32_t next_fence;  /* the fences before have been seen to move */
 	struct gp_job *waited_by; /* on the way from the job that is asked about */
@@ -121,6 +129,8 @@ void gp_jobs_end_early(struct gpgpu_session *s, const struct gp_context *ctx, st
 		       struct list *done);
 /* gp_jobs_advance() - let jobs run whose fences have been reached. */
 void gp_jobs_advance(struct gpgpu_session *s, struct list *done);
+/* gp_jobs_context_gone() - @ctx is being taken away: its points count as reached at the next advance. */
+void gp_jobs_context_gone(struct gpgpu_session *s, const struct gp_context *ctx);
 /* gp_jobs_check_time() - end jobs that are over their time limit. Return: whether there are jobs. */
 bool gp_jobs_check_time(struct gpgpu_session *s, uint64_t now, struct list *done);
 

@@ -236,6 +236,7 @@ struct gp_context *gp_context_add(struct gpgpu_session *s, uint32_t id)
 	struct gp_context *ctx = g_new0(struct gp_context, 1);
 
 	ctx->id = id;
+	ctx->serial = ++s->contexts_made;
 	for (int i = 0; i < VIRTIO_GPGPU_MAX_TIMELINES; i++)
 		list_init(&ctx->timelines[i].jobs);
 	pthread_mutex_lock(&s->engine->lock);
@@ -259,6 +260,7 @@ void gp_context_ended(struct gpgpu_session *s, struct gp_context *ctx, struct li
 	if (!req || ctx->jobs)
 		return;
 	gp_objects_detach_all(s, ctx->id);
+	gp_jobs_context_gone(s, ctx);
 	gp_context_remove(s, ctx);
 	gp_answer(s, req, GP_OK, done);
 }

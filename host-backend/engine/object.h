@@ -32,6 +32,7 @@ struct gp_timeline {
 struct gp_context {
 	uint32_t id;
 	uint32_t jobs;  /* not ended */
+	uint64_t serial; /* no other context of the session has it, whatever its id */
 	struct gp_request *destroy; /* CTX_DESTROY that waits for the jobs to end, or NULL */
 	struct gp_sched_queue queue; /* under the engine's lock */
 	struct gp_timeline timelines[VIRTIO_GPGPU_MAX_TIMELINES];

@@ -104,7 +104,8 @@ struct gpgpu_session *gpgpu_session_new(struct gpgpu_engine *engine,
 	list_init(&s->deferred);
 	list_init(&s->answered);
 	list_init(&s->jobs);
-	list_init(&s->held);
+	list_init(&s->heads);
+	s->waiting = g_sequence_new(NULL);
 	list_init(&s->compiles);
 	s->memory_limit = quota.memory_limit;
 	s->cache = gp_cache_new();
@@ -128,6 +129,7 @@ void gp_session_unref(struct gpgpu_session *s)
 	if (__atomic_sub_fetch(&s->refs, 1, __ATOMIC_ACQ_REL))
 		return;
 	gp_cache_free(s->cache);
+	g_sequence_free(s->waiting);
 	pthread_cond_destroy(&s->changed);
 	pthread_mutex_destroy(&s->lock);
 	g_free(s->name);

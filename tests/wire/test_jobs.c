@@ -404,6 +404,67 @@ START_TEST(context_goes)
 }
 END_TEST
 
+/* A context that comes later with the same id has other points. */
+START_TEST(context_comes_again)
+{
+	struct virtio_gpgpu_fence on_other[] = {
+		{ .ctx_id = OTHER_CTX, .timeline = 3, .seq = 7 },
+		{ .ctx_id = CTX, .timeline = 14, .seq = 1 },
+	};
+	struct virtio_gpgpu_fence never = { .ctx_id = CTX, .timeline = 13, .seq = 1 };
+	uint64_t first = wire_nop(client, CTX, (struct wire_point){ 15, 1, &never, 1 });
+	uint64_t behind = wire_nop(client, CTX, (struct wire_point){ 15, 2, on_other, 1 });
+	uint64_t beside = wire_nop(client, CTX, (struct wire_point){ 16, 1, on_other, 2 });
+
+	check_ok(wire_simple(client, VIRTIO_GPGPU_CMD_CTX_DESTROY, OTHER_CTX, NULL));
+	check_ok(wire_simple(client, VIRTIO_GPGPU_CMD_CTX_CREATE, OTHER_CTX, NULL));
+	ck_assert(still_waits(behind));
+	ck_assert(still_waits(beside));
+	check_ok(wire_status(client, wire_nop(client, CTX, (struct wire_point){ 13, 1, NULL, 0 })));
+	check_ok(wire_status(client, first));
+	check_ok(wire_status(client, behind));
+	check_ok(wire_status(client, wire_nop(client, CTX, (struct wire_point){ 14, 1, NULL, 0 })));
+	check_ok(wire_status(client, beside));
+}
+END_TEST
+
+/* Jobs that wait cost those nothing that do not, however many they are. */
+START_TEST(many_wait)
+{
+	enum { CONTEXTS = 500, TIMELINES = 60, HELD = CONTEXTS * TIMELINES, OTHERS = 10000 };
+	static uint64_t tickets[HELD];
+	struct gpgpu_session_options options = {
+		.name = "many",
+		.features = 3,
+		.limits = { .max_contexts = 1000, .max_jobs = 65536 },
+	};
+	struct wire_client *c = wire_client_engine(engine, SHM_SIZE, &options);
+	struct virtio_gpgpu_fence fences[VIRTIO_GPGPU_MAX_FENCES];
+	uint64_t start;
+
+	for (uint32_t i = 0; i < VIRTIO_GPGPU_MAX_FENCES; i++)
+		fences[i] = (struct virtio_gpgpu_fence){ .ctx_id = 0, .timeline = 1 + i % 2, .seq = 1 + i };
+	for (uint32_t i = 0; i < CONTEXTS; i++)
+		check_ok(wire_simple(c, VIRTIO_GPGPU_CMD_CTX_CREATE, 1 + i, NULL));
+	start = now_ns();
+	for (uint32_t i = 0; i < HELD; i++)
+		tickets[i] =
+			wire_nop(c, 1 + i / TIMELINES,
+				 (struct wire_point){ i % TIMELINES, 1, fences, VIRTIO_GPGPU_MAX_FENCES });
+	for (uint32_t i = 0; i < OTHERS; i++)
+		check_ok(wire_status(c, wire_nop(c, 0, (struct wire_point){ 0, 1 + i, NULL, 0 })));
+	for (uint32_t i = 0; i < VIRTIO_GPGPU_MAX_FENCES; i++) {
+		check_ok(wire_status(c, wire_nop(c, 0, (struct wire_point){ 1 + i % 2, 1 + i, NULL, 0 })));
+		if (i + 1 < VIRTIO_GPGPU_MAX_FENCES)
+			ck_assert_ptr_null(wire_poll(c, tickets[HELD - 1]));
+	}
+	for (uint32_t i = 0; i < HELD; i++)
+		check_ok(wire_status(c, tickets[i]));
+	ck_assert_uint_lt(now_ns() - start, 8000000000ull);
+	wire_client_free(c);
+}
+END_TEST
+
 START_TEST(busy_buffer)
 {
 	struct virtio_gpgpu_arg args[] = {
@@ -499,6 +560,8 @@ int main(void)
 	tcase_add_test(tc, fences_on_what_runs);
 	tcase_add_test(tc, cancelling);
 	tcase_add_test(tc, context_goes);
+	tcase_add_test(tc, context_comes_again);
+	tcase_add_test(tc, many_wait);
 	tcase_add_test(tc, busy_buffer);
 	tcase_add_test(tc, job_limit);
 	tcase_add_test(tc, job_bytes);
