@@ -85,6 +85,8 @@ static void split_frame(struct gp_tr *tr)
 			continue;
 		for (uint32_t i = tr->cfg->blocks[b].start; i < tr->cfg->blocks[b].end; i++) {
 			note_access(tr, &state, &tr->prog->insns[i], touched, joined);
+			if (!gp_tr_returns(tr, i))
+				break; /* behind it nothing has been checked */
 			gp_kinds_step(tr->kinds, &state, i);
 			i += gp_insn_is_ld_imm64(&tr->prog->insns[i]);
 		}

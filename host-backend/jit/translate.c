@@ -271,6 +271,8 @@ static void count_lookups(struct gp_tr *tr)
 			    insn->imm == BPF_FUNC_map_lookup_elem && map->kind == GP_KIND_MAPPTR &&
 			    gp_val_one_map(map) >= 0)
 				tr->lookups[gp_val_one_map(map)]++;
+			if (!gp_tr_returns(tr, i))
+				break;
 			gp_kinds_step(tr->kinds, &state, i);
 			i += gp_insn_is_ld_imm64(insn);
 		}

@@ -188,6 +188,9 @@ static const struct pattern patterns[] = {
 	XDP("a caller's frame that was never written", 2, CALL_LOCAL(LC(0)), EXIT, LABEL(0), MOV64K(R3, 0), MOV64K(R0, 2),
 	    LABEL(1), MOV64X(R2, R10), ALU64K(BPF_SUB, R2, 1024), ALU64X(BPF_ADD, R2, R3), LDX(DW, R4, R2, 0),
 	    JK(BPF_JEQ, R4, 0, 1), MOV64K(R0, 1), ALU64K(BPF_ADD, R3, 8), JK(BPF_JLT, R3, 512, L(1)), EXIT),
+	FAULTS("nonsense behind a call that never returns", OUT_OF_FUEL, MOV64K(R6, 0), CALL_LOCAL(LC(0)), MOV64X(R2, R10),
+	       ALU64K(BPF_ADD, R2, -8), MOV64K(R1, 0), CALL(BPF_FUNC_map_lookup_elem), MOV64X(R3, R10),
+	       STX(DW, R3, 64, R0), LDX(DW, R0, R6, 0), EXIT, LABEL(0), MOV64K(R0, 0), LABEL(1), JA(L(1))),
 	/* memory for helpers */
 	XDP("key in a map value", 3, BEGIN, LDVALUE(R8, MAP_B, 0), ST(W, R8, 0, 1), MOV64X(R2, R8), LDMAP(R1, MAP_A),
 	    CALL(BPF_FUNC_map_lookup_elem), JK(BPF_JEQ, R0, 0, 1), LDX(DW, R0, R0, 0), EXIT),
