@@ -325,7 +325,7 @@ static void gpgpu_backend_cpu_finalize(Object *obj)
     GpgpuBackendCpu *cpu = GPGPU_BACKEND_CPU(obj);
 
     if (cpu->passed_fd >= 0) {
-        close(cpu->passed_fd);
+        qemu_close(cpu->passed_fd);
     }
     g_free(cpu->worker);
     g_free(cpu->jit);

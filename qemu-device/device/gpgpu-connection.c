@@ -526,7 +526,8 @@ char *gpgpu_connection_stop(GpgpuBackend *backend, const char *reason)
 
     if (backend->fd >= 0) {
         qemu_set_fd_handler(backend->fd, NULL, NULL, NULL);
-        close(backend->fd);
+        /* not close(): it may be of a monitor's set */
+        qemu_close(backend->fd);
         backend->fd = -1;
     }
     backend->wait_token = 0;

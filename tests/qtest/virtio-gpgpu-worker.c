@@ -10,6 +10,7 @@
 #include "qemu/bswap.h"
 #include "qemu/units.h"
 #include "qobject/qdict.h"
+#include "qobject/qlist.h"
 #include "virtio-gpgpu-cases.h"
 #include "virtio-gpgpu-mock.h"
 
@@ -316,10 +317,10 @@ static void test_sandbox(void)
 }
 
 /*
- * fd=: the socket is handed over through the monitor. Once that worker is gone
- * there is no other: the device says so and stays lost.
+ * fd=: the socket is handed over through the monitor, by name or in a set. Once
+ * that worker is gone there is no other: the device says so and stays lost.
  */
-static void test_passed_fd(void)
+static void check_passed_fd(bool in_set)
 {
     Guest *guest = guest_start_raw("pc", "%s", "");
     struct virtio_gpgpu_req_caps caps = req_caps(1);
@@ -338,12 +339,17 @@ static void test_passed_fd(void)
                     ==, 0);
     pid = start_worker("--fd=3", fds[1]);
     close(fds[1]);
-    qtest_qmp_fds_assert_success(guest->qts, &fds[0], 1,
-        "{ 'execute': 'getfd', 'arguments': { 'fdname': 'worker' } }");
+    if (in_set) {
+        qtest_qmp_fds_assert_success(guest->qts, &fds[0], 1,
+            "{ 'execute': 'add-fd', 'arguments': { 'fdset-id': 1 } }");
+    } else {
+        qtest_qmp_fds_assert_success(guest->qts, &fds[0], 1,
+            "{ 'execute': 'getfd', 'arguments': { 'fdname': 'worker' } }");
+    }
     close(fds[0]);
     qtest_qmp_assert_success(guest->qts, "{ 'execute': 'object-add',"
         "'arguments': { 'qom-type': 'gpgpu-backend-cpu', 'id': 'gpu0',"
-        "               'fd': 'worker' } }");
+        "               'fd': %s } }", in_set ? "/dev/fdset/1" : "worker");
     qtest_qmp_assert_success(guest->qts, "{ 'execute': 'device_add',"
         "'arguments': { 'driver': 'virtio-gpgpu-pci', 'id': 'gpgpu0',"
         "               'gpgpu': 'gpu0', 'addr': '04.0',"
@@ -365,7 +371,21 @@ static void test_passed_fd(void)
     /* which is no reason not to be reset */
     device_reset(dev);
     device_start(dev);
+    if (in_set) {
+        /* the device has given it back: the set goes with the last one */
+        qtest_qmp_assert_success(guest->qts, "{ 'execute': 'remove-fd',"
+                                 "'arguments': { 'fdset-id': 1 } }");
+        row = qtest_qmp(guest->qts, "{ 'execute': 'query-fdsets' }");
+        g_assert_true(qlist_empty(qdict_get_qlist(row, "return")));
+        qobject_unref(row);
+    }
     stop_one(dev);
+}
+
+static void test_passed_fd(void)
+{
+    check_passed_fd(false);
+    check_passed_fd(true);
 }
 
 /* A worker that breaks the rules --------------------------------------------*/
