@@ -237,16 +237,17 @@ void gpgpu_ring_set_sleeping(GpgpuRing *ring, bool sleeping)
 
 bool gpgpu_ring_stats(GpgpuRing *ring, struct gpgpu_ring_stats *stats)
 {
-    struct gpgpu_ring_stats *shared = &ring->shared->stats;
+    struct gpgpu_ring_stats *shared = &ring->shared->stats, copy;
     uint32_t before;
     int i;
 
     for (i = 0; i < STATS_TRIES; i++) {
         before = qatomic_load_acquire(&shared->sequence);
         if (!(before & 1)) {
-            memcpy(stats, shared, sizeof(*stats));
+            memcpy(&copy, shared, sizeof(copy));
             smp_rmb(); /* the counters before the sequence */
             if (qatomic_read(&shared->sequence) == before) {
+                *stats = copy;
                 return true;
             }
         }

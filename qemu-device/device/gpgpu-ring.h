@@ -81,7 +81,7 @@ void gpgpu_ring_set_sleeping(GpgpuRing *ring, bool sleeping);
 /**
  * gpgpu_ring_stats: a consistent copy of the worker's counters
  *
- * Returns: false if the worker never left them alone.
+ * Returns: false if the worker never left them alone; @stats is as it was.
  */
 bool gpgpu_ring_stats(GpgpuRing *ring, struct gpgpu_ring_stats *stats);
 
