@@ -97,13 +97,18 @@ typedef enum GpgpuBackendState {
     GPGPU_BACKEND_FAILED,       /* no worker, and never again */
 } GpgpuBackendState;
 
+/* A worker that we started, until it is reaped; it may outlive its backend. */
+typedef struct GpgpuChild {
+    GpgpuBackend *backend;      /* NULL: it is no longer of interest */
+} GpgpuChild;
+
 struct GpgpuBackend {
     Object parent_obj;
 
     GpgpuBackendState state;
     int fd;                     /* socket to the worker, or -1 */
     pid_t pid;                  /* of a worker that we started, or 0 */
-    guint pid_watch;            /* reaps it */
+    GpgpuChild *child;          /* ... which is watched with this */
     char device[64];            /* from WELCOME */
     uint32_t threads;
     uint32_t worker_pid;

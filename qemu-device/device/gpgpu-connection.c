@@ -451,23 +451,24 @@ static char *connection_exit_reason(int status)
     return g_strdup_printf("worker exited with status %d", WEXITSTATUS(status));
 }
 
-/* It ended and the socket did not tell: a child of its may still have it. */
+/*
+ * There is one watch for each child as long as it lives: GLib may have reaped it
+ * for this one already when a second is made, which then finds no child.
+ */
 static void connection_reaped(GPid pid, gint status, gpointer opaque)
 {
-    GpgpuBackend *backend = opaque;
+    g_autofree GpgpuChild *child = opaque;
     g_autofree char *reason = connection_exit_reason(status);
+    GpgpuBackend *backend = child->backend;
 
     trace_gpgpu_backend_reaped(pid, status);
-    backend->pid_watch = 0;
-    backend->pid = 0;
     g_spawn_close_pid(pid);
-    gpgpu_backend_lost(backend, reason);
-}
-
-static void connection_reaped_orphan(GPid pid, gint status, gpointer opaque)
-{
-    trace_gpgpu_backend_reaped(pid, status);
-    g_spawn_close_pid(pid);
+    if (backend) {
+        /* the socket did not tell: a child of its may still have it */
+        backend->child = NULL;
+        backend->pid = 0;
+        gpgpu_backend_lost(backend, reason);
+    }
 }
 
 bool gpgpu_connection_start(GpgpuBackend *backend, int fd, pid_t pid,
@@ -489,7 +490,9 @@ bool gpgpu_connection_start(GpgpuBackend *backend, int fd, pid_t pid,
     backend->state = GPGPU_BACKEND_GREETING;
     backend->connected_ms = qemu_clock_get_ms(QEMU_CLOCK_REALTIME);
     if (pid) {
-        backend->pid_watch = g_child_watch_add(pid, connection_reaped, backend);
+        backend->child = g_new0(GpgpuChild, 1);
+        backend->child->backend = backend;
+        g_child_watch_add(pid, connection_reaped, backend->child);
     }
     qemu_set_fd_handler(fd, connection_readable, NULL, backend);
     return connection_send(backend, &hello.msg, NULL, 0, GPGPU_ACK_TIMEOUT_MS,
@@ -550,9 +553,8 @@ char *gpgpu_connection_stop(GpgpuBackend *backend, const char *reason)
         connection_child_ended(backend->pid, &info, KILL_WAIT_MS);
     }
     /* reaped later; the backend may have another one, or be gone, by then */
-    g_source_remove(backend->pid_watch);
-    g_child_watch_add(backend->pid, connection_reaped_orphan, NULL);
-    backend->pid_watch = 0;
+    backend->child->backend = NULL;
+    backend->child = NULL;
     backend->pid = 0;
     return text;
 }
