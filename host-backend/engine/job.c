@@ -370,12 +370,19 @@ void gp_job_end_early(struct gp_job *job, struct gp_result result, struct list *
 
 	if (job->result.status)
 		return;
-	job->result = result;
-	if (job->state == GP_JOB_HELD && is_head(job))
-		look_again(job);
-	if (job->state != GP_JOB_READY)
+	if (job->state != GP_JOB_READY) {
+		job->result = result;
+		if (is_head(job))
+			look_again(job);
 		return;
+	}
 	pthread_mutex_lock(&engine->lock);
+	/* It has ended by itself, and whoever ran it waits for the session's lock to say so. */
+	if (job->finishing) {
+		pthread_mutex_unlock(&engine->lock);
+		return;
+	}
+	job->result = result;
 	end = gp_job_cancel(job, gp_now());
 	pthread_mutex_unlock(&engine->lock);
 	if (end)
