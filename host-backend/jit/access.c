@@ -12,7 +12,8 @@
  * leaves offsets alone that can pass the check and turns all others into 0. It works on the pointer
  * without the instruction's displacement, so that LLVM keeps one result per pointer value; what the displacement
  * adds stays within the guards around each region (GP_GUARD). Offsets that are constants from a
- * trusted base (the packet's start, an argument's) need none.
+ * trusted base (the packet's start, an argument's) need none. Sizes that are not constant, which only a few helpers
+ * have, wait for the check.
  *
  * Frames. Where all accesses of a function to its frame have constant offsets and sizes, the frame is split into
  * the byte ranges that are accessed together, and LLVM keeps them in registers. Else it lies in one
@@ -184,6 +185,20 @@ static LLVMValueRef bad_range(struct gp_tr *tr, LLVMValueRef off, LLVMValueRef s
 	return LLVMBuildOr(tr->b, past, end, "");
 }
 
+/*
+ * Lets nothing run ahead of the checks before it. Where the size is not constant, an offset within the region is
+ * not enough: the helper moves as many bytes as it is told.
+ */
+static void wait_for_checks(struct gp_tr *tr)
+{
+	static const char code[] = "lfence", clobbers[] = "~{memory}";
+	LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(tr->ctx), NULL, 0, 0);
+	LLVMValueRef as = LLVMGetInlineAsm(type, code, strlen(code), clobbers, strlen(clobbers), 1, 0,
+					   LLVMInlineAsmDialectATT, 0);
+
+	LLVMBuildCall2(tr->b, type, as, NULL, 0, "");
+}
+
 /* Check and address in a region whose base and size are known here; @reg_off without the displacement. */
 static LLVMValueRef checked(struct gp_tr *tr, LLVMValueRef base, LLVMValueRef len, LLVMValueRef reg_off,
 			    int64_t off, LLVMValueRef size, bool trusted)
@@ -276,7 +291,7 @@ static LLVMValueRef own_frame(struct gp_tr *tr, int64_t off)
 	return offset_pointer(tr, tr->stack, LLVMBuildAdd(tr->b, tr->fp, gp_tr_const(tr, off), ""));
 }
 
-LLVMValueRef gp_tr_address(struct gp_tr *tr, int reg, int64_t off, LLVMValueRef size, bool write)
+static LLVMValueRef checked_address(struct gp_tr *tr, int reg, int64_t off, LLVMValueRef size, bool write)
 {
 	const struct gp_val *val = &tr->state.reg[reg];
 	LLVMValueRef value = gp_tr_get(tr, reg), args[1] = { tr->lane };
@@ -300,6 +315,15 @@ LLVMValueRef gp_tr_address(struct gp_tr *tr, int reg, int64_t off, LLVMValueRef 
 	default:
 		return any_address(tr, value, off, size, write);
 	}
+}
+
+LLVMValueRef gp_tr_address(struct gp_tr *tr, int reg, int64_t off, LLVMValueRef size, bool write)
+{
+	LLVMValueRef at = checked_address(tr, reg, off, size, write);
+
+	if (!LLVMIsAConstantInt(size))
+		wait_for_checks(tr);
+	return at;
 }
 
 /* ----------------------------------------------------------------- accesses */

@@ -21,7 +21,7 @@ static __attribute__((noinline)) uint8_t *gp_resolve(const struct gp_env *env, s
 						     struct gp_window stack, uint64_t handle, uint32_t size,
 						     uint32_t write)
 {
-	uint64_t id = handle >> GP_REGION_SHIFT, offset = handle & GP_OFFSET_MASK, room;
+	uint64_t id = handle >> GP_REGION_SHIFT, offset = handle & GP_OFFSET_MASK;
 	struct gp_window to = { NULL, 0 };
 
 	if (id == GP_REGION_STACK) {
@@ -41,9 +41,8 @@ static __attribute__((noinline)) uint8_t *gp_resolve(const struct gp_env *env, s
 	}
 	if (offset > to.size || size > to.size - offset || !to.size)
 		return NULL;
-	/* Again, as arithmetic that no compiler can drop: a wrong guess of the branch reads offset 0. */
-	room = gp_opaque(to.size - offset - size);
-	return to.base + (offset & ~(uint64_t)((int64_t)room >> 63));
+	/* A wrong guess of that branch reads offset 0. */
+	return to.base + (offset & gp_if_room(to.size - offset - size));
 }
 
 GP_RT uint8_t *gp_rt_region(struct gp_lane *lane, uint64_t handle, uint32_t size, uint32_t write)

@@ -25,6 +25,17 @@ GP_ALWAYS uint64_t gp_opaque(uint64_t x)
 	return x;
 }
 
+/*
+ * gp_if_room() - all ones where @room, as a signed number, is not negative, else 0.
+ *
+ * For what a branch has checked already: a processor that guesses the branch wrong still waits for this, and no
+ * compiler can see that it says the same.
+ */
+GP_ALWAYS uint64_t gp_if_room(uint64_t room)
+{
+	return gp_opaque(~(uint64_t)((int64_t)gp_opaque(room) >> 63));
+}
+
 GP_ALWAYS uint32_t gp_load32(const uint32_t *p)
 {
 	return __atomic_load_n(p, __ATOMIC_RELAXED);

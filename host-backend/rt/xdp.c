@@ -83,10 +83,16 @@ GP_RT int64_t gp_helper_adjust_meta(struct gp_lane *lane, int64_t delta)
 	return 0;
 }
 
-/* The packet's @len bytes from @offset, or NULL with the kernel's errno in *@err. */
-GP_ALWAYS uint8_t *gp_bytes(const struct gp_lane *lane, uint64_t offset, uint64_t len, int64_t *err)
+/*
+ * The packet's @len bytes from @offset, or NULL with the kernel's errno in *@err. *@bytes: how many to move.
+ *
+ * Where a branch here is guessed wrong it is none from the packet's start. A length that is constant stays so, and
+ * may then reach over the packet's end, but not over the guard behind the slots.
+ */
+GP_ALWAYS uint8_t *gp_bytes(const struct gp_lane *lane, uint64_t offset, uint64_t len, uint64_t *bytes,
+			    int64_t *err)
 {
-	uint64_t off = (uint32_t)offset, n = (uint32_t)len, size = lane->data_end - lane->data_off;
+	uint64_t off = (uint32_t)offset, n = (uint32_t)len, size = lane->data_end - lane->data_off, keep;
 
 	*err = -EFAULT;
 	if (off > GP_MAX_BYTES || n > GP_MAX_BYTES)
@@ -95,29 +101,33 @@ GP_ALWAYS uint8_t *gp_bytes(const struct gp_lane *lane, uint64_t offset, uint64_
 	if (off > size || n > size - off)
 		return NULL;
 	*err = 0;
-	return lane->base + lane->data_off + off;
+	keep = gp_if_room(size - off - n);
+	*bytes = __builtin_constant_p(len) ? n : n & keep;
+	return lane->base + lane->data_off + (off & keep);
 }
 
 GP_RT int64_t gp_helper_load_bytes(struct gp_lane *lane, uint64_t offset, uint8_t *to, uint64_t len)
 {
+	uint64_t bytes;
 	int64_t err;
-	uint8_t *from = gp_bytes(lane, offset, len, &err);
+	uint8_t *from = gp_bytes(lane, offset, len, &bytes, &err);
 
 	if (from) {
-		gp_charge_bytes(lane, (uint32_t)len);
-		memmove(to, from, (uint32_t)len);
+		gp_charge_bytes(lane, bytes);
+		memmove(to, from, bytes);
 	}
 	return err;
 }
 
 GP_RT int64_t gp_helper_store_bytes(struct gp_lane *lane, uint64_t offset, const uint8_t *from, uint64_t len)
 {
+	uint64_t bytes;
 	int64_t err;
-	uint8_t *to = gp_bytes(lane, offset, len, &err);
+	uint8_t *to = gp_bytes(lane, offset, len, &bytes, &err);
 
 	if (to) {
-		gp_charge_bytes(lane, (uint32_t)len);
-		memmove(to, from, (uint32_t)len);
+		gp_charge_bytes(lane, bytes);
+		memmove(to, from, bytes);
 	}
 	return err;
 }

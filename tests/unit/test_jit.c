@@ -519,17 +519,46 @@ static unsigned int count_masks(const struct gp_image *image)
 	return masks;
 }
 
-static unsigned int masks_of(struct gp_prog *prog)
+/* How often some bytes occur. */
+static unsigned int count_bytes(const struct gp_image *image, const char *bytes, uint32_t size)
+{
+	const uint8_t *code = image->code;
+	unsigned int count = 0;
+
+	for (uint32_t i = 0; i + size <= image->code_bytes; i++)
+		count += !memcmp(code + i, bytes, size);
+	return count;
+}
+
+/* Sign masks: sar $63, r. */
+static unsigned int count_signs(const struct gp_image *image)
+{
+	const uint8_t *code = image->code;
+	unsigned int count = 0;
+
+	for (uint32_t i = 0; i + 4 <= image->code_bytes; i++)
+		count += (code[i] & 0xfe) == 0x48 && code[i + 1] == 0xc1 && code[i + 2] >= 0xf8 &&
+			 code[i + 3] == 63;
+	return count;
+}
+
+static struct gp_image *image_of(struct gp_prog *prog)
 {
 	struct gp_jit *jit = start_jit(0, 0);
 	struct gp_verdict verdict;
 	struct gp_image *image = gp_jit_compile(jit, prog, &verdict);
-	unsigned int masks;
 
 	ck_assert_msg(image, "%s", verdict.message);
-	masks = count_masks(image);
-	gp_image_unref(image);
 	gp_jit_free(jit);
+	return image;
+}
+
+static unsigned int masks_of(struct gp_prog *prog)
+{
+	struct gp_image *image = image_of(prog);
+	unsigned int masks = count_masks(image);
+
+	gp_image_unref(image);
 	return masks;
 }
 
@@ -573,6 +602,46 @@ START_TEST(test_speculation)
 }
 END_TEST
 
+/* The packet's side of xdp_load_bytes and xdp_store_bytes is masked; a size that is not constant waits. */
+START_TEST(test_speculation_bytes)
+{
+	/* clang-format off */
+	struct bpf_insn none[] = { HEADER, JX(BPF_JGT, R2, R7, 1), LDX(B, R0, R6, 0), EXIT };
+#define BYTES(helper, ...) { HEADER, ST(DW, R10, -8, 0), JX(BPF_JGT, R2, R7, L(0)), LDX(B, R2, R6, 0), \
+			     LDX(B, R4, R6, 1), __VA_ARGS__, MOV64X(R3, R10), ALU64K(BPF_ADD, R3, -8), CALL(helper), \
+			     LDX(B, R0, R10, -8), LABEL(0), EXIT }
+	struct bpf_insn load[] = BYTES(BPF_FUNC_xdp_load_bytes, MOV64K(R4, 8));
+	struct bpf_insn store[] = BYTES(BPF_FUNC_xdp_store_bytes, MOV64K(R4, 8));
+	struct bpf_insn load_any[] = BYTES(BPF_FUNC_xdp_load_bytes, MOV64X(R5, R4));
+	struct bpf_insn store_any[] = BYTES(BPF_FUNC_xdp_store_bytes, MOV64X(R5, R4));
+	/* clang-format on */
+	static const char lfence[] = "\x0f\xae\xe8";
+	const struct {
+		const struct bpf_insn *insns;
+		uint32_t num;
+		unsigned int signs, waits;
+	} rows[] = {
+		{ none, COUNT(none), 0, 0 },	       { load, COUNT(load), 1, 0 },
+		{ store, COUNT(store), 1, 0 },	       { load_any, COUNT(load_any), 1, 1 },
+		{ store_any, COUNT(store_any), 1, 1 },
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct bpf_insn insns[64];
+		struct gp_prog prog = { .kind = VIRTIO_GPGPU_PROG_XDP, .insns = insns };
+		struct gp_image *image;
+
+		prog.num_insns = asm_resolve(rows[i].insns, rows[i].num, insns, COUNT(insns), NULL, 0);
+		image = image_of(&prog);
+		ck_assert_msg(count_signs(image) == rows[i].signs, "%zu: %u sign masks", i,
+			      count_signs(image));
+		ck_assert_msg(count_bytes(image, lfence, 3) == rows[i].waits, "%zu: %u waits", i,
+			      count_bytes(image, lfence, 3));
+		gp_image_unref(image);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("jit");
@@ -598,6 +667,7 @@ int main(void)
 	tcase_add_test(tcase, test_listen);
 	tcase_add_loop_test(tcase, test_bad_answer, 0, NUM_LIES);
 	tcase_add_test(tcase, test_speculation);
+	tcase_add_test(tcase, test_speculation_bytes);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);
