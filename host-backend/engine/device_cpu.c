@@ -32,6 +32,7 @@
 /* Of the wall clock, so with room for a host that is busy with other things. */
 #define PATIENCE_NS 200000000ull
 #define ITEM_MAX_NS 2000000000ull
+#define NUM_SEEDS   64
 
 struct slot {
 	struct gp_thread thread;
@@ -51,6 +52,8 @@ struct gp_device {
 	bool quit;
 	uint32_t work;  /* atomic: grows with every kick */
 	uint64_t spin_ns; /* 0: never */
+	uint64_t seeds[NUM_SEEDS]; /* from the kernel, each used once */
+	uint32_t num_seeds;
 };
 
 static uint64_t cpu_time(void)
@@ -59,6 +62,22 @@ static uint64_t cpu_time(void)
 
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+/*
+ * For the next slice. What a program draws tells it the generator's state, so no slice goes on where one of another
+ * guest stopped. Never 0, from which the generator does not move.
+ */
+static uint64_t new_seed(struct gp_device *dev)
+{
+	if (!dev->num_seeds) {
+		/* Without it, the old ones again, each other than before. */
+		if (getrandom(dev->seeds, sizeof(dev->seeds), 0) != sizeof(dev->seeds))
+			for (uint32_t i = 0; i < NUM_SEEDS; i++)
+				dev->seeds[i] = (dev->seeds[i] ^ gp_now()) * 0x9e3779b97f4a7c15ull + i;
+		dev->num_seeds = NUM_SEEDS;
+	}
+	return dev->seeds[--dev->num_seeds] | 1;
 }
 
 static struct slot *free_slot(struct gp_device *dev)
@@ -104,6 +123,7 @@ static bool run_slice(struct gp_device *dev, uint64_t slice_ns, uint64_t *wake)
 	s = job->session;
 	gp_job_take(job, slice_ns, &chunk, now);
 	slot->job = job;
+	slot->thread.random = new_seed(dev);
 	slot->deadline = now + 2 * engine->slice_ns;
 	slot->hard_deadline = slot->deadline + ITEM_MAX_NS;
 	__atomic_store_n(&slot->stop, GP_STOP_NONE, __ATOMIC_RELAXED);
@@ -261,14 +281,8 @@ static bool init_slots(struct gp_device *dev, uint32_t count)
 		return false;
 	memset(dev->slots, 0, bytes);
 	dev->num_slots = count;
-	for (uint32_t i = 0; i < count; i++) {
-		uint64_t *seed = &dev->slots[i].thread.random;
-
+	for (uint32_t i = 0; i < count; i++)
 		dev->slots[i].thread.cpu = i;
-		/* xorshift cannot start from 0. */
-		if (getrandom(seed, sizeof(*seed), 0) != sizeof(*seed) || !*seed)
-			*seed = 0x9e3779b97f4a7c15ull + i;
-	}
 	return true;
 }
 

@@ -104,7 +104,7 @@ struct gp_clock {
 struct gp_thread {
 	uint32_t cpu; /* smp_processor_id, copy of per-CPU maps */
 	uint32_t reserved;
-	uint64_t random; /* state of get_prandom_u32; seeded by the engine */
+	uint64_t random; /* state of get_prandom_u32; not 0, seeded by the engine for each slice */
 	uint64_t ktime; /* last ktime_get_ns, so that it never goes back on one thread */
 };
 
