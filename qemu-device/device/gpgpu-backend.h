@@ -82,6 +82,7 @@ typedef struct GpgpuSession {
     bool open;                  /* the worker knows it */
     bool paused;                /* ... and was told to stop */
     uint32_t open_token;        /* of an OPEN under way */
+    uint32_t quota_token;       /* of the last QUOTA */
     GpgpuRing ring;
     EventNotifier kick;         /* wakes the worker */
     EventNotifier call;         /* wakes QEMU */

@@ -146,26 +146,45 @@ static GpgpuSession *connection_session(GpgpuBackend *backend, uint32_t id)
     return NULL;
 }
 
-static void connection_ack(GpgpuBackend *backend, struct gpgpu_msg_ack *ack)
+/* Take over a text of the worker's, for people: it may be anything. */
+static void connection_text(char *to, size_t size, const char *from,
+                            size_t from_size)
+{
+    size_t i;
+
+    assert(size >= from_size);
+    for (i = 0; i + 1 < from_size && from[i]; i++) {
+        to[i] = g_ascii_isprint(from[i]) ? from[i] : '?';
+    }
+    to[i] = 0;
+}
+
+static void connection_ack(GpgpuBackend *backend,
+                           const struct gpgpu_msg_ack *ack)
 {
     GpgpuSession *session = connection_session(backend, ack->msg.session);
     uint32_t token = ack->msg.token;
+    char message[sizeof(ack->message)];
 
-    ack->message[sizeof(ack->message) - 1] = 0;
+    connection_text(message, sizeof(message), ack->message,
+                    sizeof(ack->message));
     if (token && token == backend->wait_token) {
         backend->wait_token = 0;
         backend->wait_error = ack->error;
-        pstrcpy(backend->wait_message, sizeof(backend->wait_message),
-                ack->message);
+        pstrcpy(backend->wait_message, sizeof(backend->wait_message), message);
     }
     if (!session || !token) {
         return;
     }
     if (token == session->open_token) {
         session->open_token = 0;
-        gpgpu_backend_opened(session, ack->error, ack->message);
-    } else if (ack->error) {
-        warn_report("gpgpu: %s: worker: %s", session->name, ack->message);
+        gpgpu_backend_opened(session, ack->error, message);
+    } else if (token == session->quota_token) {
+        /* once for each command: the log is not the worker's to fill */
+        session->quota_token = 0;
+        if (ack->error) {
+            warn_report("gpgpu: %s: worker: %s", session->name, message);
+        }
     }
 }
 
@@ -181,7 +200,7 @@ static void connection_event(GpgpuBackend *backend,
 }
 
 static const char *connection_welcome(GpgpuBackend *backend,
-                                      struct gpgpu_msg_welcome *welcome)
+                                      const struct gpgpu_msg_welcome *welcome)
 {
     if (backend->state != GPGPU_BACKEND_GREETING) {
         return "worker sent WELCOME twice";
@@ -190,8 +209,8 @@ static const char *connection_welcome(GpgpuBackend *backend,
         welcome->version != GPGPU_CONNECTION_VERSION) {
         return "worker speaks another version of the protocol";
     }
-    welcome->device[sizeof(welcome->device) - 1] = 0;
-    pstrcpy(backend->device, sizeof(backend->device), welcome->device);
+    connection_text(backend->device, sizeof(backend->device), welcome->device,
+                    sizeof(welcome->device));
     backend->threads = welcome->threads;
     backend->worker_pid = welcome->pid;
     gpgpu_backend_welcomed(backend);
@@ -415,6 +434,7 @@ bool gpgpu_session_set_quota(GpgpuSession *session, const GpgpuQuota *quota,
         return false;
     }
     /* with no worker now, the next one gets it with OPEN */
+    session->quota_token = session->open ? msg.msg.token : 0;
     session->quota = *quota;
     return true;
 }

@@ -24,6 +24,7 @@ typedef struct TestCase {
 
 /* Each ends with an empty one. */
 extern const TestCase device_cases[];
+extern const TestCase class_cases[];
 extern const TestCase load_cases[];
 extern const TestCase worker_cases[];
 extern const TestCase operator_cases[];

@@ -72,7 +72,7 @@ static void mock_welcome(Mock *mock)
         .magic = GPGPU_CONNECTION_MAGIC,
         .version = GPGPU_CONNECTION_VERSION,
         .threads = 1,
-        .device = "mock",
+        .device = "mo\x1b[2Jck\n",
     };
     size_t size = sizeof(welcome);
 

@@ -588,7 +588,7 @@ const TestCase device_cases[] = {
 int main(int argc, char **argv)
 {
     static const TestCase *const all[] = {
-        device_cases, load_cases, worker_cases, operator_cases,
+        device_cases, class_cases, load_cases, worker_cases, operator_cases,
     };
     const TestCase *test;
     size_t i;

@@ -402,8 +402,13 @@ static void check_mock_fault(const char *path, MockFault fault,
     struct virtio_gpgpu_req_hdr hdr = req_hdr(VIRTIO_GPGPU_CMD_GET_STATS,
                                               sizeof(hdr), 5);
     Response response;
+    QDict *row;
     int i;
 
+    /* what a worker says may go to a terminal */
+    row = query_gpgpu(guest, "gpgpu0");
+    g_assert_cmpstr(qdict_get_str(row, "device"), ==, "mo?[2Jck?");
+    qobject_unref(row);
     device_post_events(dev, 4);
     device_call(dev, CONTROL, &hdr, sizeof(hdr), SLOT_BYTES, &response);
     /* of two answers the first may have been good */
