@@ -4,7 +4,9 @@
  * How it works: a backend connects when it is created, so that a wrong property
  * is an error then. When the worker is lost, every session is told; then the
  * backend dials again, at once if the last worker had lived for a while, else
- * with growing delays, and opens the sessions that are attached.
+ * with growing delays, and opens the sessions that are attached. A worker that
+ * refuses one of them, which it may for want of memory, is asked again, with
+ * growing delays too.
  *
  * SPDX-License-Identifier: GPL-2.0-or-later
  */
@@ -76,6 +78,8 @@ void gpgpu_backend_lost(GpgpuBackend *backend, const char *reason)
         session->open = false;
         session->paused = false;
         session->open_token = 0;
+        session->retry_ms = 0;
+        timer_del(session->retry);
         if (was_open && session->attached) {
             session->ops->lost(session->opaque, text);
         }
@@ -128,6 +132,27 @@ static bool backend_is_opening(GpgpuBackend *backend)
     return false;
 }
 
+/* Ask a worker once more that has refused. */
+static void session_retry(void *opaque)
+{
+    GpgpuSession *session = opaque;
+    GpgpuBackend *backend = session->backend;
+    Error *err = NULL;
+
+    if (backend->state != GPGPU_BACKEND_READY || session->open ||
+        session->open_token) {
+        return;
+    }
+    if (!timer_pending(backend->timer)) {
+        backend_redial(backend, GPGPU_CONNECT_TIMEOUT_MS);
+    }
+    if (!backend_open(session, &err)) {
+        error_prepend(&err, "gpgpu: %s: ", session->name);
+        warn_report_err(err);
+        gpgpu_backend_lost(backend, "worker cannot be set up");
+    }
+}
+
 /* The worker answered OPEN. */
 void gpgpu_backend_opened(GpgpuSession *session, int error, const char *message)
 {
@@ -138,8 +163,16 @@ void gpgpu_backend_opened(GpgpuSession *session, int error, const char *message)
     session->open = !error;
     /* the first time the answer is gpgpu_session_open()'s business */
     if (session->attached && error) {
-        warn_report("gpgpu: %s: worker refused: %s", session->name, message);
+        if (!session->retry_ms) {
+            warn_report("gpgpu: %s: worker refused, and will be asked again: "
+                        "%s", session->name, message);
+        }
+        session->retry_ms = MIN(MAX(session->retry_ms * 2, BACKOFF_MIN_MS),
+                                BACKOFF_MAX_MS);
+        timer_mod(session->retry, qemu_clock_get_ms(QEMU_CLOCK_REALTIME) +
+                  session->retry_ms);
     } else if (session->attached) {
+        session->retry_ms = 0;
         session->ops->ready(session->opaque);
     }
 }
@@ -227,6 +260,7 @@ bool gpgpu_session_open(GpgpuBackend *backend, GpgpuSession *session,
     session->open = false;
     session->paused = false;
     session->open_token = 0;
+    session->quota_token = 0;
     memset(&session->stats_base, 0, sizeof(session->stats_base));
     memset(&session->stats_last, 0, sizeof(session->stats_last));
     memset(&session->ring, 0, sizeof(session->ring));
@@ -241,6 +275,8 @@ bool gpgpu_session_open(GpgpuBackend *backend, GpgpuSession *session,
         error_setg_errno(errp, -ret, "cannot make an event notifier");
         return false;
     }
+    session->retry = timer_new_ms(QEMU_CLOCK_REALTIME, session_retry, session);
+    session->retry_ms = 0;
     session->backend = backend;
     object_ref(OBJECT(backend));
     QTAILQ_INSERT_TAIL(&backend->sessions, session, next);

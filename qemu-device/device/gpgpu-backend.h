@@ -83,6 +83,8 @@ typedef struct GpgpuSession {
     bool paused;                /* ... and was told to stop */
     uint32_t open_token;        /* of an OPEN under way */
     uint32_t quota_token;       /* of the last QUOTA */
+    QEMUTimer *retry;           /* OPEN again, which the worker refused */
+    uint32_t retry_ms;          /* 0: it did not */
     GpgpuRing ring;
     EventNotifier kick;         /* wakes the worker */
     EventNotifier call;         /* wakes QEMU */

@@ -454,6 +454,8 @@ void gpgpu_session_close(GpgpuSession *session)
     }
     session->open = false;
     QTAILQ_REMOVE(&backend->sessions, session, next);
+    timer_free(session->retry);
+    session->retry = NULL;
     gpgpu_ring_destroy(&session->ring);
     event_notifier_cleanup(&session->kick);
     event_notifier_cleanup(&session->call);

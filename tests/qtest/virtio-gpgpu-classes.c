@@ -1100,8 +1100,8 @@ static void test_long_program(void)
     g_assert_cmpint(device_wait(dev, CONTROL, &response), ==, slot);
     g_assert_cmpint(g_get_monotonic_time() - start, <, TIMEOUT_US);
     if (response.status != VIRTIO_GPGPU_S_OK) {
-        check_status(&response, VIRTIO_GPGPU_S_REJECTED,
-                     VIRTIO_GPGPU_R_COMPILER);
+        check_status(&response, VIRTIO_GPGPU_S_LIMIT,
+                     VIRTIO_GPGPU_R_COMPILE_LIMIT);
     }
     check_alive(dev);
     stop_one(dev);

@@ -30,6 +30,7 @@ struct Mock {
     int stop_fd;
     int fd;                     /* the connection */
     bool committed;             /* the fault has been */
+    int opens;                  /* OPENs that have come */
     /* of the one session */
     struct gpgpu_ring *ring;
     size_t ring_size;
@@ -104,7 +105,9 @@ static void mock_unmap(Mock *mock)
 
 static void mock_open(Mock *mock, const struct gpgpu_msg_open *open, int *fds)
 {
-    if (has_fault(mock, MOCK_REFUSE_OPEN)) {
+    mock->opens++;
+    if (has_fault(mock, MOCK_REFUSE_OPEN) ||
+        (mock->fault == MOCK_REFUSE_REOPEN && mock->opens == 2)) {
         mock_ack(mock, &open->msg, -EINVAL, "it does not feel like it");
         return;
     }
@@ -294,6 +297,9 @@ static void mock_answer_wrong(Mock *mock, const struct gpgpu_record *request)
         msg.size = sizeof(long_message);
         memcpy(long_message, &msg, sizeof(msg));
         mock_send(mock, long_message, sizeof(long_message));
+        return;
+    case MOCK_REFUSE_REOPEN:
+        shutdown(mock->fd, SHUT_RDWR);
         return;
     case MOCK_SIZE_ZERO:
         record->size = 0;

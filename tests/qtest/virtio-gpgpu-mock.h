@@ -25,6 +25,7 @@ typedef enum MockFault {
     MOCK_UNKNOWN_MESSAGE,
     MOCK_WELCOME_TWICE,
     MOCK_LONG_MESSAGE,
+    MOCK_REFUSE_REOPEN,     /* it hangs up, and then refuses the next OPEN */
     /* the same in the ring */
     MOCK_SIZE_ZERO,
     MOCK_SIZE_UNALIGNED,
