@@ -293,7 +293,7 @@ enum virtio_gpgpu_map_type {		/* bit numbers in caps.map_types */
 
 #define VIRTIO_GPGPU_MAP_F_RDONLY_PROG	(1u << 0)	/* programs may not write */
 #define VIRTIO_GPGPU_MAX_KEY		512
-#define VIRTIO_GPGPU_MAX_VALUE		(1u << 16)	/* an array of one element, for globals: 16 MiB */
+#define VIRTIO_GPGPU_MAX_VALUE		(1u << 16)	/* an array of one element, for globals: max_request - 56 */
 
 struct virtio_gpgpu_req_map_create {
 	struct virtio_gpgpu_req_hdr hdr;

@@ -16,6 +16,9 @@
 #include "engine.h"
 #include "rt/maps.h"
 
+/* The largest value that fits into an UPDATE of an array. */
+#define MAX_GLOBALS (GP_MAX_REQUEST - sizeof(struct virtio_gpgpu_req_map_op) - 8)
+
 static uint32_t pad8(uint32_t size)
 {
 	return (size + 7) & ~7u;
@@ -92,6 +95,9 @@ struct gp_result gp_cmd_map_create(struct gpgpu_session *s, struct gp_context *c
 	if (!gp_padded(r->name, sizeof(r->name)))
 		return GP_ERR(INVALID, RESERVED, offsetof(struct virtio_gpgpu_req_map_create, name));
 	reason = gp_map_check(&desc, s->engine->servers);
+	/* An array of one element is global data, which the guest must be able to fill. */
+	if (!reason && desc.type == VIRTIO_GPGPU_MAP_ARRAY && desc.value_size > MAX_GLOBALS)
+		reason = VIRTIO_GPGPU_R_SIZE;
 	if (reason)
 		return bad_shape(reason, r);
 	bytes = gp_map_bytes(&desc);

@@ -258,6 +258,34 @@ START_TEST(array_and_percpu)
 }
 END_TEST
 
+/* The largest global data is filled and read in one piece; what could not be filled is not made. */
+START_TEST(largest_globals)
+{
+	enum { LARGEST = (1 << 20) - 56 };
+	struct {
+		struct virtio_gpgpu_req_map_op op;
+		uint64_t key;
+	} r = { .op = { .id = 500, .key_size = 4 } };
+	static uint8_t value[LARGEST];
+	struct wire_answer *a;
+	uint32_t key = 0;
+
+	check_status(wire_map(client, CTX, 500, VIRTIO_GPGPU_MAP_ARRAY, 4, LARGEST + 1, 1, 0), INVALID);
+	check_status(wire_map(client, CTX, 500, VIRTIO_GPGPU_MAP_ARRAY, 4, LARGEST, 2, 0), INVALID);
+	check_ok(wire_map(client, CTX, 500, VIRTIO_GPGPU_MAP_ARRAY, 4, LARGEST, 1, 0));
+	for (uint32_t i = 0; i < LARGEST; i++)
+		value[i] = (uint8_t)(i * 3 + i / 1000);
+	check_ok(
+		wire_map_op(client, VIRTIO_GPGPU_CMD_MAP_UPDATE, CTX, 500, &key, 4, value, LARGEST, 0, NULL));
+	wire_hdr(&r, VIRTIO_GPGPU_CMD_MAP_LOOKUP, CTX, sizeof(r));
+	a = wire_call(client, GPGPU_QUEUE_CONTROL, &r, sizeof(r), 1 << 20);
+	check_ok(a->status);
+	ck_assert_uint_eq(a->resp->map_op.size, LARGEST);
+	ck_assert_mem_eq(&a->resp->map_op + 1, value, LARGEST);
+	wire_answer_free(a);
+}
+END_TEST
+
 START_TEST(longest_prefix)
 {
 	static const struct {
@@ -624,6 +652,7 @@ int main(void)
 	tcase_add_test(tc, object_limits);
 	tcase_add_test(tc, hash_map);
 	tcase_add_test(tc, array_and_percpu);
+	tcase_add_test(tc, largest_globals);
 	tcase_add_test(tc, longest_prefix);
 	tcase_add_test(tc, frozen_map);
 	tcase_add_test(tc, small_room);
