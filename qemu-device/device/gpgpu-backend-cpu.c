@@ -242,6 +242,8 @@ static bool gpgpu_backend_cpu_init(GpgpuBackend *backend, Error **errp)
                    cpu->threads, THREADS_MAX);
         return false;
     }
+    /* who made a socket that was passed says nothing about who has it */
+    backend->peer_listens = cpu->path;
     return !cpu->fd_name || take_passed_fd(cpu, errp);
 }
 

@@ -347,6 +347,7 @@ static void gpgpu_backend_instance_init(Object *obj)
     GpgpuBackend *backend = GPGPU_BACKEND(obj);
 
     backend->fd = -1;
+    backend->peer_pidfd = -1;
     backend->state = GPGPU_BACKEND_CLOSED;
     backend->timer = timer_new_ms(QEMU_CLOCK_REALTIME, backend_timer, backend);
     QTAILQ_INIT(&backend->sessions);

@@ -112,6 +112,9 @@ struct GpgpuBackend {
     int fd;                     /* socket to the worker, or -1 */
     pid_t pid;                  /* of a worker that we started, or 0 */
     GpgpuChild *child;          /* ... which is watched with this */
+    bool peer_listens;          /* the socket's peer is who listened at a path */
+    int peer_pidfd;             /* of that process, or -1 */
+    pid_t peer_pid;
     char device[64];            /* from WELCOME */
     uint32_t threads;
     uint32_t worker_pid;

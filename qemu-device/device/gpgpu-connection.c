@@ -18,6 +18,7 @@
 #include "qemu/osdep.h"
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include "qapi/error.h"
 #include "qemu/cutils.h"
@@ -32,6 +33,10 @@
 #define EXIT_STATUS_WAIT_MS 50
 /* Time for a killed one to be gone: then it cannot write memory any more */
 #define KILL_WAIT_MS        1000
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD        77
+#endif
 
 /* Sending -------------------------------------------------------------------*/
 
@@ -493,6 +498,60 @@ static void connection_reaped(GPid pid, gint status, gpointer opaque)
     }
 }
 
+/*
+ * Who listened at the path that we connected to? Kept from now on, so that the
+ * process is still that one when it is to be ended.
+ */
+static void connection_find_peer(GpgpuBackend *backend)
+{
+    struct ucred cred;
+    socklen_t size = sizeof(cred);
+    int fd = -1;
+
+    backend->peer_pid = 0;
+    if (getsockopt(backend->fd, SOL_SOCKET, SO_PEERCRED, &cred, &size) < 0 ||
+        cred.pid <= 1) {
+        return;
+    }
+    size = sizeof(fd);
+    if (getsockopt(backend->fd, SOL_SOCKET, SO_PEERPIDFD, &fd, &size) < 0) {
+        /* Linux before 6.5 */
+        fd = syscall(SYS_pidfd_open, cred.pid, 0);
+    }
+    if (fd >= 0) {
+        qemu_set_cloexec(fd);
+        backend->peer_pidfd = fd;
+        backend->peer_pid = cred.pid;
+    }
+}
+
+/*
+ * A worker that was lost may only have closed its end, or hang, and still has
+ * the guest's memory: end it if it is the process that listened (it says so, and
+ * we know who did) and we may.
+ */
+static void connection_end_peer(GpgpuBackend *backend)
+{
+    struct pollfd ended = { .fd = backend->peer_pidfd, .events = POLLIN };
+
+    if (backend->peer_pidfd < 0) {
+        return;
+    }
+    if (!QTAILQ_EMPTY(&backend->sessions) &&
+        backend->worker_pid == backend->peer_pid &&
+        RETRY_ON_EINTR(poll(&ended, 1, EXIT_STATUS_WAIT_MS)) == 0) {
+        if (syscall(SYS_pidfd_send_signal, backend->peer_pidfd, SIGKILL, NULL,
+                    0) < 0) {
+            warn_report("gpgpu: cannot end worker %d, which was lost: %s",
+                        (int)backend->peer_pid, strerror(errno));
+        } else {
+            RETRY_ON_EINTR(poll(&ended, 1, KILL_WAIT_MS));
+        }
+    }
+    close(backend->peer_pidfd);
+    backend->peer_pidfd = -1;
+}
+
 bool gpgpu_connection_start(GpgpuBackend *backend, int fd, pid_t pid,
                             Error **errp)
 {
@@ -508,6 +567,7 @@ bool gpgpu_connection_start(GpgpuBackend *backend, int fd, pid_t pid,
 
     backend->fd = fd;
     backend->pid = pid;
+    backend->worker_pid = 0;
     backend->wait_token = 0;
     backend->state = GPGPU_BACKEND_GREETING;
     backend->connected_ms = qemu_clock_get_ms(QEMU_CLOCK_REALTIME);
@@ -515,6 +575,8 @@ bool gpgpu_connection_start(GpgpuBackend *backend, int fd, pid_t pid,
         backend->child = g_new0(GpgpuChild, 1);
         backend->child->backend = backend;
         g_child_watch_add(pid, connection_reaped, backend->child);
+    } else if (backend->peer_listens) {
+        connection_find_peer(backend);
     }
     qemu_set_fd_handler(fd, connection_readable, NULL, backend);
     return connection_send(backend, &hello.msg, NULL, 0, GPGPU_ACK_TIMEOUT_MS,
@@ -541,7 +603,8 @@ static bool connection_child_ended(pid_t pid, siginfo_t *info, int timeout_ms)
 }
 
 /*
- * Close the connection; a worker that we started is gone when this returns.
+ * Close the connection; a worker that we started is gone when this returns, and
+ * so is one that listened at a path, if we know it and may end it.
  * Returns: @reason with what is known about the worker's end.
  */
 char *gpgpu_connection_stop(GpgpuBackend *backend, const char *reason)
@@ -557,6 +620,7 @@ char *gpgpu_connection_stop(GpgpuBackend *backend, const char *reason)
     }
     backend->wait_token = 0;
     if (!backend->pid) {
+        connection_end_peer(backend);
         return text;
     }
     memset(&info, 0, sizeof(info));

@@ -284,7 +284,8 @@ static pid_t start_worker(const char *option, int fd)
     return pid;
 }
 
-static void test_sandbox(void)
+/* A worker that was started by somebody else; with @hang it is stopped. */
+static void check_listening(bool hang)
 {
     g_autofree char *dir = g_dir_make_tmp("gpgpu-XXXXXX", NULL);
     g_autofree char *path = g_build_filename(dir, "worker", NULL);
@@ -292,7 +293,7 @@ static void test_sandbox(void)
     pid_t worker;
     Guest *guest;
     Device *dev;
-    int i;
+    int status, i;
 
     if (!g_getenv("GPGPU_WORKER")) {
         g_test_skip("needs GPGPU_WORKER to start a worker");
@@ -309,11 +310,31 @@ static void test_sandbox(void)
     check_alive(dev);
     g_assert_cmpint(worker_pid(guest), ==, worker);
     check_bad_input(dev);
-    stop_one(dev);
-    kill(worker, SIGTERM);
-    waitpid(worker, NULL, 0);
+    if (hang) {
+        /* it is not only left alone, with the memory, but ended */
+        kill(worker, SIGSTOP);
+        qtest_qmp_assert_success(guest->qts, "{ 'execute': 'stop' }");
+        qtest_qmp_eventwait(guest->qts, "GPGPU_DEVICE_LOST");
+        g_assert_cmpint(waitpid(worker, &status, WNOHANG), ==, worker);
+        g_assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+        stop_one(dev);
+    } else {
+        stop_one(dev);
+        kill(worker, SIGTERM);
+        waitpid(worker, &status, 0);
+    }
     unlink(path);
     rmdir(dir);
+}
+
+static void test_sandbox(void)
+{
+    check_listening(false);
+}
+
+static void test_sandbox_hung(void)
+{
+    check_listening(true);
 }
 
 /*
@@ -521,6 +542,7 @@ const TestCase worker_cases[] = {
     { "worker-hung", test_worker_hung },
     { "descriptors", test_descriptors },
     { "sandbox", test_sandbox },
+    { "sandbox-hung", test_sandbox_hung },
     { "wrong-greeting", test_wrong_greeting },
     { "wrong-worker", test_wrong_worker },
     { "wrong-worker-iothread", test_wrong_worker_iothread },
