@@ -8,7 +8,8 @@
  * use COMPILE_BURST_NS at once and COMPILE_SHARE of a processor in the long run.
  *
  * Results, refusals included, are remembered per session by a hash of everything that went in, and
- * never shared between sessions. What a compiler that died or was missing said is not remembered.
+ * never shared between sessions. What depends on the moment is not remembered: that a compiler died, was missing
+ * or took too long.
  *
  * A program whose context or session goes away meanwhile is answered at once (gp_compiles_cancel()), and leaves the
  * queue with what it takes of memory. Only the one in the making, of which a session has at most one, goes on,
@@ -45,6 +46,7 @@ struct gp_compiler {
 	pthread_rwlock_t jit_lock;
 	struct gp_jit *jit; /* NULL: there is no compiler */
 	int jit_watch;  /* second descriptor of the socket, to see that it is closed; -1: none */
+	uint64_t jit_number; /* how many there have been */
 };
 
 struct result {
@@ -108,6 +110,9 @@ static void remember(struct gp_cache *cache, const struct gp_compile *compile, s
 	if (find_result(cache, compile->key))
 		return;
 	if (!image && verdict->reason == VIRTIO_GPGPU_R_COMPILER)
+		return;
+	/* The validator's limits count steps, the compiler's time. */
+	if (!image && verdict->reason == VIRTIO_GPGPU_R_COMPILE_LIMIT && compile->validated)
 		return;
 	if (image && image->map_bytes > CACHE_BYTES)
 		return;
@@ -292,6 +297,7 @@ static bool connect_jit(struct gp_compiler *compiler)
 {
 	struct gp_jit_options options = { .fd = compiler->connect(compiler->opaque) };
 
+	compiler->jit_number++;
 	if (options.fd < 0)
 		return false;
 	compiler->jit_watch = fcntl(options.fd, F_DUPFD_CLOEXEC, 0);
@@ -311,29 +317,35 @@ static bool jit_is_gone(const struct gp_compiler *compiler)
 	return pfd.fd >= 0 && poll(&pfd, 1, 0) == 1 && pfd.revents & (POLLHUP | POLLERR);
 }
 
-/* Gets another compiler if this one has died. Return: whether it had. */
-static bool check_jit(struct gp_compiler *compiler)
+/* Gets another compiler if this one has died. Only then do compiles that are under way have to end first. */
+static void check_jit(struct gp_compiler *compiler)
 {
-	bool gone = false;
+	bool gone;
 
 	if (!compiler->connect)
-		return false;
-	pthread_rwlock_wrlock(&compiler->jit_lock);
+		return;
+	pthread_rwlock_rdlock(&compiler->jit_lock);
 	gone = jit_is_gone(compiler);
-	if (gone) {
+	pthread_rwlock_unlock(&compiler->jit_lock);
+	if (!gone)
+		return;
+	pthread_rwlock_wrlock(&compiler->jit_lock);
+	/* The other thread may have been here. */
+	if (jit_is_gone(compiler)) {
 		disconnect(compiler);
 		connect_jit(compiler);
 	}
 	pthread_rwlock_unlock(&compiler->jit_lock);
-	return gone;
 }
 
+/* @number: out: which compiler was asked. */
 static struct gp_image *ask_jit(struct gp_compiler *compiler, struct gp_compile *compile,
-				struct gp_verdict *verdict)
+				struct gp_verdict *verdict, uint64_t *number)
 {
 	struct gp_image *image = NULL;
 
 	pthread_rwlock_rdlock(&compiler->jit_lock);
+	*number = compiler->jit_number;
 	if (compiler->jit)
 		image = gp_jit_compile(compiler->jit, &compile->prog, verdict);
 	else
@@ -342,19 +354,34 @@ static struct gp_image *ask_jit(struct gp_compiler *compiler, struct gp_compile 
 	return image;
 }
 
+static uint64_t compiler_number(struct gp_compiler *compiler)
+{
+	uint64_t number;
+
+	pthread_rwlock_rdlock(&compiler->jit_lock);
+	number = compiler->jit_number;
+	pthread_rwlock_unlock(&compiler->jit_lock);
+	return number;
+}
+
 static struct gp_image *make(struct gp_compiler *compiler, struct gp_compile *compile,
 			     struct gp_verdict *verdict)
 {
 	struct gp_image *image;
+	uint64_t asked;
 
 	if (!gp_validate(&compile->prog, verdict))
 		return NULL;
+	compile->validated = true;
 	/* It may have died since the last program, which is no reason to refuse this one. */
 	check_jit(compiler);
-	image = ask_jit(compiler, compile, verdict);
+	image = ask_jit(compiler, compile, verdict, &asked);
+	if (image || verdict->reason != VIRTIO_GPGPU_R_COMPILER)
+		return image;
 	/* Nor is its death meanwhile: a program kills the child that compiles it, never the zygote. */
-	if (!image && verdict->reason == VIRTIO_GPGPU_R_COMPILER && check_jit(compiler))
-		image = ask_jit(compiler, compile, verdict);
+	check_jit(compiler);
+	if (compiler_number(compiler) != asked)
+		image = ask_jit(compiler, compile, verdict, &asked);
 	return image;
 }
 

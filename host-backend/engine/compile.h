@@ -23,6 +23,7 @@ struct gp_compile {
 	struct gp_prog prog;
 	struct bpf_insn *insns;
 	struct gp_map_desc *maps;
+	bool validated; /* the rest is the compiler's */
 	uint8_t key[GP_PROG_KEY]; /* hash of all that the result depends on */
 };
 
