@@ -12,6 +12,14 @@
 
 #define PAGE 4096u
 
+/*
+ * A window is three mappings of the process, which by default may have 65,530 in all; so many windows leave
+ * enough of them for threads, code and the heap, where to be without one is fatal.
+ */
+#define MAX_WINDOWS 16384u
+
+static uint32_t num_windows; /* atomic */
+
 /* Up to the end of the power-of-two window that generated code masks offsets to. */
 static uint64_t window_bytes(uint64_t size)
 {
@@ -34,21 +42,29 @@ void *gp_window_alloc(uint64_t size)
 
 	if (!size || size > 1ull << 42)
 		return NULL;
+	if (__atomic_add_fetch(&num_windows, 1, __ATOMIC_RELAXED) > MAX_WINDOWS)
+		goto fail;
 	whole = GP_GUARD + window_bytes(size) + GP_GUARD;
 	base = mmap(NULL, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (base == MAP_FAILED)
-		return NULL;
+		goto fail;
 	if (mprotect(base + GP_GUARD, round_page(size), PROT_READ | PROT_WRITE)) {
 		munmap(base, whole);
-		return NULL;
+		goto fail;
 	}
 	return base + GP_GUARD;
+
+fail:
+	__atomic_sub_fetch(&num_windows, 1, __ATOMIC_RELAXED);
+	return NULL;
 }
 
 void gp_window_free(void *base, uint64_t size)
 {
-	if (base)
-		munmap((uint8_t *)base - GP_GUARD, GP_GUARD + window_bytes(size) + GP_GUARD);
+	if (!base)
+		return;
+	munmap((uint8_t *)base - GP_GUARD, GP_GUARD + window_bytes(size) + GP_GUARD);
+	__atomic_sub_fetch(&num_windows, 1, __ATOMIC_RELAXED);
 }
 
 void gp_buffer_release(struct gp_buffer *buffer)

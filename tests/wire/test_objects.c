@@ -2,6 +2,7 @@
 /*
  * test_objects.c - contexts, buffers, maps and programs: who may use what, limits, memory, ids.
  */
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,6 +138,30 @@ START_TEST(memory_limit)
 	check_ok(wire_stats(client, &stats));
 	ck_assert_uint_eq(stats.memory, before);
 	ck_assert_uint_eq(stats.memory_max, before + ((uint64_t)made << 20));
+}
+END_TEST
+
+/* Small objects, each of which costs the host more than its memory: refused before the host is out of mappings. */
+START_TEST(many_small_buffers)
+{
+	struct gpgpu_session_options options = { .name = "small", .features = 3 };
+	struct wire_client *c = wire_client_engine(engine, SHM_SIZE, &options);
+	uint32_t made = 0;
+	struct wire_answer *a;
+
+	while (made < 30000 &&
+	       wire_buffer(c, 0, 1 + made, VIRTIO_GPGPU_MEM_DEVICE, 0, 4096) == VIRTIO_GPGPU_S_OK)
+		made++;
+	ck_assert_uint_gt(made, 10000);
+	ck_assert_uint_lt(made, 30000);
+	check_status(wire_buffer(c, 0, 1 + made, VIRTIO_GPGPU_MEM_DEVICE, 0, 4096), NO_MEMORY);
+	/* Jobs and programs go on, and what is given back can be had again. */
+	check_ok(wire_status(c, wire_fill(c, 0, (struct wire_point){ 0, 1, NULL, 0 }, made, 0, 4096, 1)));
+	check_ok(wire_id(c, VIRTIO_GPGPU_CMD_BUFFER_DESTROY, 0, made, &a));
+	wire_answer_free(a);
+	check_ok(wire_buffer(c, 0, made, VIRTIO_GPGPU_MEM_DEVICE, 0, 4096));
+	wire_client_free(c);
+	check_ok(wire_buffer(client, CTX, 500, VIRTIO_GPGPU_MEM_DEVICE, 0, 4096));
 }
 END_TEST
 
@@ -617,6 +642,72 @@ START_TEST(cancelled_programs)
 }
 END_TEST
 
+static int connect_once(void *opaque)
+{
+	int *fd = opaque, connected = *fd;
+
+	*fd = -1;
+	return connected;
+}
+
+/* Programs of two devices are in the compiler at the same time. The one here takes both, and dies. */
+START_TEST(compiles_overlap)
+{
+	const struct bpf_insn pass[] = { MOV(0, XDP_PASS), EXIT() };
+	struct gpgpu_session_options session = { .name = "overlap", .features = 3 };
+	struct virtio_gpgpu_req_prog_create r = {
+		.id = 1, .kind = VIRTIO_GPGPU_PROG_XDP, .num_insns = 2, .insns_buffer = 1
+	};
+	struct gpgpu_engine_options options = { .device = "cpu", .threads = 1, .jit_fd = -1 };
+	struct gpgpu_engine *two;
+	struct wire_client *c[2];
+	uint64_t tickets[2];
+	int pair[2], held[16], num_held = 0;
+
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	options.jit_connect = connect_once;
+	options.jit_opaque = &pair[0];
+	two = gpgpu_engine_new(&options, NULL);
+	ck_assert_ptr_nonnull(two);
+	wire_hdr(&r, VIRTIO_GPGPU_CMD_PROG_CREATE, 0, sizeof(r));
+	for (int i = 0; i < 2; i++) {
+		c[i] = wire_client_engine(two, SHM_SIZE, &session);
+		check_ok(wire_buffer(c[i], 0, 1, VIRTIO_GPGPU_MEM_SHM, 0, SHM_SIZE));
+		memcpy(wire_shm(c[i]), pass, sizeof(pass));
+		tickets[i] = wire_submit(c[i], GPGPU_QUEUE_CONTROL, &r, sizeof(r), 4096);
+	}
+	for (int i = 0; i < 2; i++) {
+		/* What is passed with it stays open, as in a compiler that is at work. */
+		union {
+			struct cmsghdr align;
+			char bytes[256];
+		} control;
+		char bytes[4096];
+		struct iovec iov = { bytes, sizeof(bytes) };
+		struct msghdr msg = { .msg_iov = &iov,
+				      .msg_iovlen = 1,
+				      .msg_control = &control,
+				      .msg_controllen = sizeof(control) };
+		struct pollfd pfd = { .fd = pair[1], .events = POLLIN };
+
+		ck_assert_int_eq(poll(&pfd, 1, 10000), 1);
+		ck_assert_int_gt(recvmsg(pair[1], &msg, 0), 0);
+		for (struct cmsghdr *at = CMSG_FIRSTHDR(&msg); at; at = CMSG_NXTHDR(&msg, at))
+			for (size_t n = 0; CMSG_LEN((n + 1) * sizeof(int)) <= at->cmsg_len && num_held < 16;
+			     n++)
+				memcpy(&held[num_held++], CMSG_DATA(at) + n * sizeof(int), sizeof(int));
+	}
+	close(pair[1]);
+	while (num_held)
+		close(held[--num_held]);
+	for (int i = 0; i < 2; i++) {
+		check_status(wire_status(c[i], tickets[i]), REJECTED);
+		wire_client_free(c[i]);
+	}
+	gpgpu_engine_free(two);
+}
+END_TEST
+
 /* An engine for fuzzers and tests: programs are judged, and then refused. */
 START_TEST(no_compiler)
 {
@@ -649,6 +740,7 @@ int main(void)
 	tcase_add_test(tc, make_and_destroy);
 	tcase_add_test(tc, device_memory_is_zero);
 	tcase_add_test(tc, memory_limit);
+	tcase_add_test(tc, many_small_buffers);
 	tcase_add_test(tc, object_limits);
 	tcase_add_test(tc, hash_map);
 	tcase_add_test(tc, array_and_percpu);
@@ -663,6 +755,7 @@ int main(void)
 	tcase_add_test(tc, compile_flood);
 	tcase_add_test(tc, program_loses_its_contexts);
 	tcase_add_test(tc, cancelled_programs);
+	tcase_add_test(tc, compiles_overlap);
 	tcase_add_test(tc, no_compiler);
 	suite_add_tcase(suite, tc);
 	return run_suite(suite);
