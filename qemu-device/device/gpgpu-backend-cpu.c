@@ -93,8 +93,8 @@ static char *find_worker(GpgpuBackendCpu *cpu, Error **errp)
 /*
  * Start @argv with @child_fd as WORKER_FD and signals as a shell would leave
  * them. Standard input and output may be a monitor's, so it gets neither; and
- * none of what QEMU inherited or opened without O_CLOEXEC: the worker is trusted
- * with nothing but its connection.
+ * none of what QEMU inherited or opened without O_CLOEXEC: the worker is
+ * trusted with nothing but its connection.
  */
 static int spawn(char **argv, int child_fd, pid_t *pid)
 {

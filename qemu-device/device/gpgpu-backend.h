@@ -7,6 +7,11 @@
  * the backend then tells every session, gets a new worker and opens the
  * sessions again.
  *
+ * Invariants: when a worker is lost it ends, before any session is told, if
+ * QEMU started it, or if it is the process that listened at the path where QEMU
+ * reached it and QEMU may signal it. Another one only loses its connection, and
+ * what is said here of writing the guest's memory does not hold for it.
+ *
  * Threads: all functions are called, and all callbacks come, with the BQL held
  * from the main loop or a vCPU. Only the ring and the notifiers of an open
  * session are used elsewhere, by the one AioContext that owns the device's
@@ -112,7 +117,7 @@ struct GpgpuBackend {
     int fd;                     /* socket to the worker, or -1 */
     pid_t pid;                  /* of a worker that we started, or 0 */
     GpgpuChild *child;          /* ... which is watched with this */
-    bool peer_listens;          /* the socket's peer is who listened at a path */
+    bool peer_listens;          /* the peer is who listened at a path */
     int peer_pidfd;             /* of that process, or -1 */
     pid_t peer_pid;
     char device[64];            /* from WELCOME */

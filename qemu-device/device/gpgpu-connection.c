@@ -479,8 +479,8 @@ static char *connection_exit_reason(int status)
 }
 
 /*
- * There is one watch for each child as long as it lives: GLib may have reaped it
- * for this one already when a second is made, which then finds no child.
+ * There is one watch for each child as long as it lives: GLib may have reaped
+ * it for this one already when a second is made, which then finds no child.
  */
 static void connection_reaped(GPid pid, gint status, gpointer opaque)
 {
@@ -527,8 +527,8 @@ static void connection_find_peer(GpgpuBackend *backend)
 
 /*
  * A worker that was lost may only have closed its end, or hang, and still has
- * the guest's memory: end it if it is the process that listened (it says so, and
- * we know who did) and we may.
+ * the guest's memory: end it if it is the process that listened (it says so,
+ * and we know who did) and we may.
  */
 static void connection_end_peer(GpgpuBackend *backend)
 {

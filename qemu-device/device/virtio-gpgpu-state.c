@@ -7,8 +7,9 @@
  *
  * Invariants: after reset and stop nothing writes the guest's memory on the
  * device's behalf: the worker says so within GPGPU_ACK_TIMEOUT_MS, or it is
- * ended. The generation grows by one with each lost worker, and every request
- * that the lost one had is answered, once the guest runs.
+ * ended (but see gpgpu-backend.h). The generation grows by one with each lost
+ * worker, and every request that the lost one had is answered, once the guest
+ * runs.
  *
  * Threads: BQL, but for functions that say they run in the device's context.
  *
@@ -262,8 +263,8 @@ static void gpgpu_queue_change(VirtIODevice *vdev, uint32_t index,
 }
 
 /*
- * The caller forgets the rings after this, and an iothread, whom a vCPU may kick
- * just now, must not use them any more.
+ * The caller forgets the rings after this, and an iothread, whom a vCPU may
+ * kick just now, must not use them any more.
  */
 void virtio_gpgpu_queue_reset(VirtIODevice *vdev, uint32_t index)
 {

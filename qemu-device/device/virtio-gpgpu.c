@@ -9,7 +9,8 @@
  *
  * Invariants: after unplug, as after a reset or a stop, nothing writes the
  * guest's memory on the device's behalf: the worker says so within
- * GPGPU_ACK_TIMEOUT_MS, or it is ended.
+ * GPGPU_ACK_TIMEOUT_MS, or it is ended (which QEMU cannot do to every worker
+ * that it did not start: see gpgpu-backend.h).
  *
  * Threads: BQL.
  *
