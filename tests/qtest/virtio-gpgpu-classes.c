@@ -201,8 +201,8 @@ static Request good(uint32_t type)
     case VIRTIO_GPGPU_CMD_PROG_CREATE:
         return req_prog(NEW, VIRTIO_GPGPU_PROG_XDP, 2);
     case VIRTIO_GPGPU_CMD_DISPATCH:
-        r = req_dispatch(PROG_STORE, 16, true);
-        r.dispatch.r.grid[1] = r.dispatch.r.grid[2] = cpu_to_le32(16);
+        r = req_dispatch(PROG_STORE, 64, true);
+        r.dispatch.r.grid[1] = r.dispatch.r.grid[2] = cpu_to_le32(64);
         return r;
     case VIRTIO_GPGPU_CMD_COPY:
     case VIRTIO_GPGPU_CMD_FILL:
@@ -658,7 +658,7 @@ static void test_in_use(void)
 
         g_usleep(i ? 0 : 100 * 1000);
         send_request(dev, &destroy, &response);
-        check_status(&response, VIRTIO_GPGPU_S_BUSY, VIRTIO_GPGPU_R_BUFFER);
+        check_status(&response, VIRTIO_GPGPU_S_BUSY, VIRTIO_GPGPU_R_IN_USE);
     }
     expect(dev, good(VIRTIO_GPGPU_CMD_CTX_CREATE), VIRTIO_GPGPU_S_EXISTS,
            VIRTIO_GPGPU_R_CTX);
@@ -1066,14 +1066,18 @@ static void test_endless_kernel(void)
     /* one item: its fuel ends */
     expect(dev, req_dispatch(PROG_SPIN, 1, false), VIRTIO_GPGPU_S_FAULT,
            VIRTIO_GPGPU_R_OUT_OF_FUEL);
-    /* more than anyone waits for: the driver cancels, others go on meanwhile */
+    /* more than anyone waits for: cancelled; other contexts go on meanwhile */
     for (i = 0; i < 3; i++) {
-        Request other = good(VIRTIO_GPGPU_CMD_PACKETS);
+        Request other = good(VIRTIO_GPGPU_CMD_FILL);
+        int slot;
 
         seq = post_endless(dev);
-        g_assert_cmpint(memory_used(dev), >, 0);
-        other.job.job.timeline = cpu_to_le32(6);
-        expect_ok(dev, other);
+        other.hdr.ctx_id = cpu_to_le32(OTHER_CTX);
+        other.copy.dst = cpu_to_le32(BUF_OTHER);
+        slot = device_post(dev, COMPUTE, &other, length_of(&other), SLOT_BYTES);
+        device_kick(dev, COMPUTE);
+        g_assert_cmpint(device_wait(dev, COMPUTE, &response), ==, slot);
+        check_status(&response, VIRTIO_GPGPU_S_OK, 0);
         expect_ok(dev, req_cancel(5, seq));
         device_wait(dev, COMPUTE, &response);
         g_assert_cmpint(response.status, ==, VIRTIO_GPGPU_S_CANCELLED);
