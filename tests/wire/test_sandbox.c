@@ -110,13 +110,15 @@ END_TEST
 
 int main(void)
 {
-	Suite *suite = suite_create("sandbox");
-	TCase *tc = tcase_create("sandbox");
 	SRunner *runner;
+	Suite *suite;
+	TCase *tc;
 	int failed;
 
 	if (SANITIZED)
 		return 77; /* skipped */
+	suite = suite_create("sandbox");
+	tc = tcase_create("sandbox");
 	tcase_add_loop_test(tc, system_call, 0, sizeof(calls) / sizeof(calls[0]));
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);
