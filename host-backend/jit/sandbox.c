@@ -94,9 +94,9 @@ static bool add_rules(scmp_filter_ctx ctx)
 				     SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0)))
 			return false;
 	return !seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 1,
-				 SCMP_A1(SCMP_CMP_EQ, F_ADD_SEALS)) &&
+				 SCMP_A1(SCMP_CMP_EQ, F_ADD_SEALS, 0)) &&
 	       !seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(fcntl), 1,
-				 SCMP_A1(SCMP_CMP_NE, F_ADD_SEALS));
+				 SCMP_A1(SCMP_CMP_NE, F_ADD_SEALS, 0));
 }
 
 /* libseccomp writes the filter to a file; read it back into memory. */
