@@ -157,6 +157,7 @@ int main(void)
 	SRunner *runner;
 	int failed;
 
+	tcase_set_timeout(tcase, 60);
 	tcase_add_loop_test(tcase, test_row, 0, (int)(sizeof(rows) / sizeof(rows[0])));
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
