@@ -104,13 +104,16 @@ START_TEST(keeper_dies)
 {
 	const struct bpf_insn prog[] = { MOV(0, 1), EXIT() };
 	struct wire_answer *a;
-	pid_t keeper;
+	pid_t keeper, jit;
 
 	start_session();
 	make_objects();
 	keeper = find_child(worker, "gpgpu-keeper");
+	jit = find_child(keeper, "gpgpu-jit");
+	ck_assert_int_gt(jit, 0);
 	kill(keeper, SIGKILL);
-	sleep_ms(100);
+	for (int tries = 0; tries < 500 && !is_gone(jit); tries++)
+		sleep_ms(10);
 	check_status(load_prog(c, 100, VIRTIO_GPGPU_PROG_XDP, prog, 2, NULL, 0, &a), REJECTED);
 	ck_assert_uint_eq(a->reason, VIRTIO_GPGPU_R_COMPILER);
 	wire_answer_free(a);
