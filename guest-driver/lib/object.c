@@ -224,8 +224,7 @@ static bool is_program(const struct elf_file *elf, const struct elf_symbol *s)
 	       elf_is_code(&elf->sections[s->shndx]) && section_kind(elf->sections[s->shndx].name);
 }
 
-static int add_program(struct elf_file *elf, const struct btf *btf, struct gpgpu_object *obj,
-		       size_t symbol)
+static int add_program(struct elf_file *elf, const struct btf *btf, struct gpgpu_object *obj, size_t symbol)
 {
 	const struct elf_symbol *s = &elf->symbols[symbol];
 	struct gpgpu_program *p;
