@@ -24,20 +24,6 @@ static uint64_t gp_clock_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-static uint64_t gp_clock_ticks(void)
-{
-#if defined(__x86_64__)
-	return __builtin_ia32_rdtsc();
-#elif defined(__aarch64__)
-	uint64_t t;
-
-	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(t));
-	return t;
-#else
-	return 0;
-#endif
-}
-
 /* The thread may lose its processor between the two clocks: the closest of a few pairs is taken. */
 static void gp_clock_pair(struct gp_clock *clock)
 {
@@ -45,9 +31,9 @@ static void gp_clock_pair(struct gp_clock *clock)
 	int i;
 
 	for (i = 0; i < GP_PAIRS; i++) {
-		before = gp_clock_ticks();
+		before = gp_ticks();
 		ns = gp_clock_ns();
-		after = gp_clock_ticks();
+		after = gp_ticks();
 		if (after - before >= best)
 			continue;
 		best = after - before;

@@ -5,6 +5,7 @@
  * Where a pointer's region is known when the program is compiled, generated code checks and accesses it
  * itself. gp_rt_region() is for the others: the one place where a handle becomes an address.
  */
+#include "clock.h"
 #include "fuel.h"
 #include "mem.h"
 #include "rt.h"
@@ -185,20 +186,6 @@ GP_RT uint64_t gp_helper_prandom(struct gp_lane *lane)
 	x ^= x >> 27;
 	lane->thread->random = x;
 	return x * 0x2545f4914f6cdd1dull >> 32;
-}
-
-static uint64_t gp_ticks(void)
-{
-#if defined(__x86_64__)
-	return __builtin_ia32_rdtsc();
-#elif defined(__aarch64__)
-	uint64_t t;
-
-	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(t));
-	return t;
-#else
-	return 0;
-#endif
 }
 
 /* Time of the job's clock; never backwards on one thread, also where two jobs' clocks differ a little. */
