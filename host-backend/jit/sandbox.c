@@ -24,17 +24,7 @@
 #include <unistd.h>
 #include "jit/sandbox.h"
 #include "jit/wire.h"
-
-#if defined(__SANITIZE_ADDRESS__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
+#include "sanitized.h"
 
 static struct sock_fprog program;
 

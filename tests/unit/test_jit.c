@@ -21,6 +21,7 @@
 #include "asm.h"
 #include "jit/jit.h"
 #include "jit/wire.h"
+#include "sanitized.h"
 #include "virtio_gpgpu.h"
 
 #define COUNT(a) (sizeof(a) / sizeof(*(a)))
@@ -656,11 +657,8 @@ int main(void)
 	tcase_add_test(tcase, test_many_at_once);
 	tcase_add_test(tcase, test_killed_between);
 	tcase_add_loop_test(tcase, test_killed_within, 0, COUNT(deaths));
-#ifndef __SANITIZE_ADDRESS__ /* there is no limit on address space then */
-	tcase_add_test(tcase, test_memory_limit);
-#else
-	(void)test_memory_limit;
-#endif
+	if (!SANITIZED) /* there is no limit on address space then */
+		tcase_add_test(tcase, test_memory_limit);
 	tcase_add_test(tcase, test_usage);
 	tcase_add_loop_test(tcase, test_bad_request, 0, 6);
 	tcase_add_test(tcase, test_bad_program);

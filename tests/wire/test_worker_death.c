@@ -104,12 +104,16 @@ START_TEST(keeper_dies)
 {
 	const struct bpf_insn prog[] = { MOV(0, 1), EXIT() };
 	struct wire_answer *a;
-	pid_t keeper, jit;
+	pid_t keeper, jit = -1;
 
 	start_session();
 	make_objects();
 	keeper = find_child(worker, "gpgpu-keeper");
-	jit = find_child(keeper, "gpgpu-jit");
+	/* It may still be about to become one. */
+	for (int tries = 0; tries < 500 && jit < 0; tries++) {
+		jit = find_child(keeper, "gpgpu-jit");
+		sleep_ms(10);
+	}
 	ck_assert_int_gt(jit, 0);
 	kill(keeper, SIGKILL);
 	for (int tries = 0; tries < 500 && !is_gone(jit); tries++)
