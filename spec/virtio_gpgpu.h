@@ -81,6 +81,10 @@ enum virtio_gpgpu_cmd {
 	VIRTIO_GPGPU_CMD_PROG_INFO	= 0x0011,
 	VIRTIO_GPGPU_CMD_JOB_CANCEL	= 0x0012,
 	VIRTIO_GPGPU_CMD_GET_STATS	= 0x0013,
+	VIRTIO_GPGPU_CMD_MAP_POP	= 0x0014,
+	VIRTIO_GPGPU_CMD_MAP_READ	= 0x0015,
+	VIRTIO_GPGPU_CMD_MAP_DUMP	= 0x0016,
+	VIRTIO_GPGPU_CMD_MAP_LOAD	= 0x0017,
 	/* compute queues */
 	VIRTIO_GPGPU_CMD_DISPATCH	= 0x0100,
 	VIRTIO_GPGPU_CMD_COPY		= 0x0101,
@@ -158,6 +162,7 @@ enum virtio_gpgpu_reason {
 	VIRTIO_GPGPU_R_FROZEN		= 39,	/* map is read only */
 	VIRTIO_GPGPU_R_IN_USE		= 40,
 	VIRTIO_GPGPU_R_PACKET		= 41,	/* packet descriptor; detail: its index */
+	VIRTIO_GPGPU_R_INNER		= 42,	/* map does not have the shape that a map of maps holds */
 	/* limits; detail: the limit */
 	VIRTIO_GPGPU_R_MEMORY_LIMIT	= 64,
 	VIRTIO_GPGPU_R_OBJECT_LIMIT	= 65,
@@ -282,13 +287,29 @@ struct virtio_gpgpu_req_id {
 /* ---------------------------------------------------------------------- maps
  * Keys and values travel in the request and the response, keys first, each padded with zeros to a
  * multiple of 8.  A per-CPU value is num_cpus values, each padded to 8.  Flags of MAP_UPDATE are BPF's:
- * BPF_ANY, BPF_NOEXIST, BPF_EXIST.
+ * BPF_ANY, BPF_NOEXIST, BPF_EXIST.  Values of a PROG_ARRAY are ids of programs, those of a map of maps ids of
+ * maps.
  */
-enum virtio_gpgpu_map_type {		/* bit numbers in caps.map_types */
-	VIRTIO_GPGPU_MAP_HASH		= 1,	/* = BPF_MAP_TYPE_HASH */
-	VIRTIO_GPGPU_MAP_ARRAY		= 2,	/* = BPF_MAP_TYPE_ARRAY */
-	VIRTIO_GPGPU_MAP_PERCPU_ARRAY	= 6,	/* = BPF_MAP_TYPE_PERCPU_ARRAY */
-	VIRTIO_GPGPU_MAP_LPM_TRIE	= 11,	/* = BPF_MAP_TYPE_LPM_TRIE */
+enum virtio_gpgpu_map_type {		/* bit numbers in caps.map_types; all but FIB as BPF_MAP_TYPE_* */
+	VIRTIO_GPGPU_MAP_HASH			= 1,
+	VIRTIO_GPGPU_MAP_ARRAY			= 2,
+	VIRTIO_GPGPU_MAP_PROG_ARRAY		= 3,
+	VIRTIO_GPGPU_MAP_PERF_EVENT_ARRAY	= 4,	/* one queue of records, whatever the key */
+	VIRTIO_GPGPU_MAP_PERCPU_HASH		= 5,
+	VIRTIO_GPGPU_MAP_PERCPU_ARRAY		= 6,
+	VIRTIO_GPGPU_MAP_LRU_HASH		= 9,
+	VIRTIO_GPGPU_MAP_LRU_PERCPU_HASH	= 10,
+	VIRTIO_GPGPU_MAP_LPM_TRIE		= 11,
+	VIRTIO_GPGPU_MAP_ARRAY_OF_MAPS		= 12,
+	VIRTIO_GPGPU_MAP_HASH_OF_MAPS		= 13,
+	VIRTIO_GPGPU_MAP_DEVMAP			= 14,
+	VIRTIO_GPGPU_MAP_CPUMAP			= 16,
+	VIRTIO_GPGPU_MAP_QUEUE			= 22,
+	VIRTIO_GPGPU_MAP_STACK			= 23,
+	VIRTIO_GPGPU_MAP_DEVMAP_HASH		= 25,
+	VIRTIO_GPGPU_MAP_RINGBUF		= 27,
+	VIRTIO_GPGPU_MAP_BLOOM_FILTER		= 30,
+	VIRTIO_GPGPU_MAP_FIB			= 31,	/* routes that bpf_fib_lookup() answers from */
 };
 
 #define VIRTIO_GPGPU_MAP_F_RDONLY_PROG	(1u << 0)	/* programs may not write */
@@ -304,9 +325,11 @@ struct virtio_gpgpu_req_map_create {
 	__le32 max_entries;
 	__le32 map_flags;		/* VIRTIO_GPGPU_MAP_F_* */
 	__u8 name[16];			/* for a person, NUL padded */
+	__le32 inner;			/* *_OF_MAPS: id of a map of the shape that its values have; else 0 */
+	__le32 reserved;
 };
 
-struct virtio_gpgpu_req_map_op {	/* LOOKUP, UPDATE, DELETE, NEXT_KEY */
+struct virtio_gpgpu_req_map_op {	/* LOOKUP, UPDATE, DELETE, NEXT_KEY, POP */
 	struct virtio_gpgpu_req_hdr hdr;
 	__le32 id;
 	__le32 key_size;		/* the map's; 0 for NEXT_KEY of the first */
@@ -315,10 +338,83 @@ struct virtio_gpgpu_req_map_op {	/* LOOKUP, UPDATE, DELETE, NEXT_KEY */
 	/* key, padded to 8; UPDATE: then value, padded to 8 */
 };
 
-struct virtio_gpgpu_resp_map_op {	/* LOOKUP: value; NEXT_KEY: key */
+struct virtio_gpgpu_resp_map_op {	/* LOOKUP, POP: value; NEXT_KEY: key */
 	struct virtio_gpgpu_resp_hdr hdr;
 	__le32 size;			/* bytes that follow, before padding to 8 */
 	__le32 reserved;
+};
+
+/* Many entries at once: each is its key, padded to 8, then its value, padded to 8. */
+struct virtio_gpgpu_req_map_dump {
+	struct virtio_gpgpu_req_hdr hdr;
+	__le32 id;
+	__le32 key_size;		/* the map's: go on after the key that follows; 0: from the first */
+	__le32 max_entries;		/* at most so many, not 0; also at most what the response has room for */
+	__le32 reserved;
+	/* key, padded to 8 */
+};
+
+struct virtio_gpgpu_resp_map_dump {
+	struct virtio_gpgpu_resp_hdr hdr;
+	__le32 count;			/* entries that follow */
+	__le32 reserved;
+};
+
+struct virtio_gpgpu_req_map_load {
+	struct virtio_gpgpu_req_hdr hdr;
+	__le32 id;
+	__le32 count;			/* entries that follow, not 0 */
+	__le32 op_flags;		/* as of MAP_UPDATE */
+	__le32 reserved;
+};
+
+struct virtio_gpgpu_resp_map_load {
+	struct virtio_gpgpu_resp_hdr hdr;	/* what became of entry `count`, if there is such */
+	__le32 count;			/* entries taken, from the first */
+	__le32 reserved;
+};
+
+/* MAP_READ: records of a RINGBUF or PERF_EVENT_ARRAY, oldest first, which are gone from it then. */
+struct virtio_gpgpu_req_map_read {
+	struct virtio_gpgpu_req_hdr hdr;
+	__le32 id;
+	__le32 max_bytes;		/* of records in the response, at least 8; its room counts, too */
+};
+
+struct virtio_gpgpu_resp_map_read {
+	struct virtio_gpgpu_resp_hdr hdr;
+	__le32 bytes;			/* of records that follow */
+	__le32 num_records;
+	__le64 dropped;			/* records that found no room, since the map was made */
+};
+
+struct virtio_gpgpu_record {
+	__le32 size;			/* bytes that follow, before padding to 8 */
+	__le32 cpu;			/* that the program ran on */
+};
+
+/* FIB: what key and value are.  Native to the program's world: addresses in network order. */
+#define VIRTIO_GPGPU_FIB_INET		2	/* AF_INET */
+#define VIRTIO_GPGPU_FIB_INET6		10	/* AF_INET6 */
+
+struct virtio_gpgpu_fib_key {
+	__le32 prefixlen;		/* bits of family and address that count: 32 + 0..32 or 0..128 */
+	__le32 family;			/* VIRTIO_GPGPU_FIB_INET* */
+	__u8 addr[16];			/* INET: the first 4, then zeros */
+};
+
+#define VIRTIO_GPGPU_FIB_F_NO_NEIGH	(1u << 0)	/* next hop is not resolved */
+#define VIRTIO_GPGPU_FIB_F_BLACKHOLE	(1u << 1)
+#define VIRTIO_GPGPU_FIB_F_UNREACHABLE	(1u << 2)
+#define VIRTIO_GPGPU_FIB_F_PROHIBIT	(1u << 3)
+
+struct virtio_gpgpu_fib_entry {
+	__le32 ifindex;
+	__le32 mtu;			/* 0: none */
+	__u8 smac[6];
+	__u8 dmac[6];
+	__le32 flags;			/* VIRTIO_GPGPU_FIB_F_* */
+	__le32 reserved[2];
 };
 
 /* ------------------------------------------------------------------ programs
@@ -462,9 +558,11 @@ struct virtio_gpgpu_packet_desc {
 	__le32 ingress_port;		/* xdp_md.ingress_ifindex */
 };
 
+#define VIRTIO_GPGPU_EGRESS_CPU		(1u << 31)	/* the rest is the CPU that a CPUMAP named */
+
 struct virtio_gpgpu_packet_result {
 	__le32 verdict;			/* XDP_ABORTED .. XDP_REDIRECT; any other return value: ABORTED */
-	__le32 egress_port;		/* XDP_REDIRECT: ifindex or port asked for */
+	__le32 egress_port;		/* XDP_REDIRECT: ifindex or port asked for, or EGRESS_CPU | a CPU */
 	__le32 data_off;		/* new start in the slot */
 	__le32 data_len;		/* new length */
 	__le16 meta_len;
@@ -507,6 +605,7 @@ enum virtio_gpgpu_event_type {
 	VIRTIO_GPGPU_EV_DEVICE_LOST	= 1,	/* all objects are gone; value: new generation */
 	VIRTIO_GPGPU_EV_DEVICE_READY	= 2,	/* value: generation that takes requests again */
 	VIRTIO_GPGPU_EV_QUOTA		= 3,	/* weight, cap or memory limit changed; value: memory limit */
+	VIRTIO_GPGPU_EV_MAP_DATA	= 4,	/* a map has records to read; value: its id */
 };
 
 struct virtio_gpgpu_event {
@@ -611,7 +710,7 @@ VIRTIO_GPGPU_OFF(req_id, hdr, 0);
 VIRTIO_GPGPU_OFF(req_id, id, 32);
 VIRTIO_GPGPU_OFF(req_id, reserved, 36);
 
-VIRTIO_GPGPU_SIZE(req_map_create, 72);
+VIRTIO_GPGPU_SIZE(req_map_create, 80);
 VIRTIO_GPGPU_OFF(req_map_create, hdr, 0);
 VIRTIO_GPGPU_OFF(req_map_create, id, 32);
 VIRTIO_GPGPU_OFF(req_map_create, map_type, 36);
@@ -620,6 +719,8 @@ VIRTIO_GPGPU_OFF(req_map_create, value_size, 44);
 VIRTIO_GPGPU_OFF(req_map_create, max_entries, 48);
 VIRTIO_GPGPU_OFF(req_map_create, map_flags, 52);
 VIRTIO_GPGPU_OFF(req_map_create, name, 56);
+VIRTIO_GPGPU_OFF(req_map_create, inner, 72);
+VIRTIO_GPGPU_OFF(req_map_create, reserved, 76);
 
 VIRTIO_GPGPU_SIZE(req_map_op, 48);
 VIRTIO_GPGPU_OFF(req_map_op, hdr, 0);
@@ -632,6 +733,58 @@ VIRTIO_GPGPU_SIZE(resp_map_op, 40);
 VIRTIO_GPGPU_OFF(resp_map_op, hdr, 0);
 VIRTIO_GPGPU_OFF(resp_map_op, size, 32);
 VIRTIO_GPGPU_OFF(resp_map_op, reserved, 36);
+
+VIRTIO_GPGPU_SIZE(req_map_dump, 48);
+VIRTIO_GPGPU_OFF(req_map_dump, hdr, 0);
+VIRTIO_GPGPU_OFF(req_map_dump, id, 32);
+VIRTIO_GPGPU_OFF(req_map_dump, key_size, 36);
+VIRTIO_GPGPU_OFF(req_map_dump, max_entries, 40);
+VIRTIO_GPGPU_OFF(req_map_dump, reserved, 44);
+
+VIRTIO_GPGPU_SIZE(resp_map_dump, 40);
+VIRTIO_GPGPU_OFF(resp_map_dump, hdr, 0);
+VIRTIO_GPGPU_OFF(resp_map_dump, count, 32);
+VIRTIO_GPGPU_OFF(resp_map_dump, reserved, 36);
+
+VIRTIO_GPGPU_SIZE(req_map_load, 48);
+VIRTIO_GPGPU_OFF(req_map_load, hdr, 0);
+VIRTIO_GPGPU_OFF(req_map_load, id, 32);
+VIRTIO_GPGPU_OFF(req_map_load, count, 36);
+VIRTIO_GPGPU_OFF(req_map_load, op_flags, 40);
+VIRTIO_GPGPU_OFF(req_map_load, reserved, 44);
+
+VIRTIO_GPGPU_SIZE(resp_map_load, 40);
+VIRTIO_GPGPU_OFF(resp_map_load, hdr, 0);
+VIRTIO_GPGPU_OFF(resp_map_load, count, 32);
+VIRTIO_GPGPU_OFF(resp_map_load, reserved, 36);
+
+VIRTIO_GPGPU_SIZE(req_map_read, 40);
+VIRTIO_GPGPU_OFF(req_map_read, hdr, 0);
+VIRTIO_GPGPU_OFF(req_map_read, id, 32);
+VIRTIO_GPGPU_OFF(req_map_read, max_bytes, 36);
+
+VIRTIO_GPGPU_SIZE(resp_map_read, 48);
+VIRTIO_GPGPU_OFF(resp_map_read, hdr, 0);
+VIRTIO_GPGPU_OFF(resp_map_read, bytes, 32);
+VIRTIO_GPGPU_OFF(resp_map_read, num_records, 36);
+VIRTIO_GPGPU_OFF(resp_map_read, dropped, 40);
+
+VIRTIO_GPGPU_SIZE(record, 8);
+VIRTIO_GPGPU_OFF(record, size, 0);
+VIRTIO_GPGPU_OFF(record, cpu, 4);
+
+VIRTIO_GPGPU_SIZE(fib_key, 24);
+VIRTIO_GPGPU_OFF(fib_key, prefixlen, 0);
+VIRTIO_GPGPU_OFF(fib_key, family, 4);
+VIRTIO_GPGPU_OFF(fib_key, addr, 8);
+
+VIRTIO_GPGPU_SIZE(fib_entry, 32);
+VIRTIO_GPGPU_OFF(fib_entry, ifindex, 0);
+VIRTIO_GPGPU_OFF(fib_entry, mtu, 4);
+VIRTIO_GPGPU_OFF(fib_entry, smac, 8);
+VIRTIO_GPGPU_OFF(fib_entry, dmac, 14);
+VIRTIO_GPGPU_OFF(fib_entry, flags, 20);
+VIRTIO_GPGPU_OFF(fib_entry, reserved, 24);
 
 VIRTIO_GPGPU_SIZE(req_prog_create, 112);
 VIRTIO_GPGPU_OFF(req_prog_create, hdr, 0);

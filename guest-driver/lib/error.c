@@ -69,6 +69,7 @@ static const struct {
 	REASON(FROZEN,		"map is read only", NULL),
 	REASON(IN_USE,		"object is in use", "id"),
 	REASON(PACKET,		"packet does not fit its slot", "packet"),
+	REASON(INNER,		"map is not of the shape that this map of maps holds", "id"),
 	REASON(MEMORY_LIMIT,	"over the device's memory limit", "bytes"),
 	REASON(OBJECT_LIMIT,	"too many objects", "limit"),
 	REASON(JOB_LIMIT,	"too many jobs in flight", "limit"),
