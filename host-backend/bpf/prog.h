@@ -24,8 +24,18 @@ struct gp_map_desc {
 	uint64_t values_size;
 };
 
+#define GP_PROG_LINES (1u << 0) /* say which instruction each piece of code is of; changes no code */
+
+/* With GP_PROG_LINES: code from byte `offset` of the image on, up to the next such, is of instruction `insn`. */
+struct gp_line {
+	uint32_t offset;
+	uint32_t insn; /* or GP_LINE_NONE: of the loop around the program, or of the run-time library */
+};
+#define GP_LINE_NONE UINT32_MAX
+
 struct gp_prog {
 	uint32_t kind;   /* VIRTIO_GPGPU_PROG_* */
+	uint32_t flags;   /* GP_PROG_* */
 	uint32_t num_insns;
 	uint32_t num_maps;
 	uint32_t num_args;

@@ -22,14 +22,14 @@
 
 static int reply_fd;
 
-static void answer(struct gp_jit_reply *reply, int image)
+static void answer(struct gp_jit_reply *reply, const int files[2])
 {
 	struct timespec cpu;
 
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
 	reply->magic = GP_JIT_MAGIC;
 	reply->cpu_ns = (uint64_t)cpu.tv_sec * 1000000000u + (uint64_t)cpu.tv_nsec;
-	gp_jit_send(reply_fd, reply, sizeof(*reply), &image, image >= 0);
+	gp_jit_send(reply_fd, reply, sizeof(*reply), files, files ? (files[1] >= 0 ? 2 : 1) : 0);
 }
 
 static void on_fatal(const char *message)
@@ -38,7 +38,7 @@ static void on_fatal(const char *message)
 						   .reason = VIRTIO_GPGPU_R_COMPILER } };
 
 	snprintf(reply.verdict.message, sizeof(reply.verdict.message), "compiler: %s", message);
-	answer(&reply, -1);
+	answer(&reply, NULL);
 	_exit(GP_CHILD_ANSWERED);
 }
 
@@ -85,6 +85,7 @@ static bool read_program(const struct gp_jit_request *request, int fd, struct gp
 		return false;
 	*prog = (struct gp_prog){
 		.kind = head.kind,
+		.flags = head.flags,
 		.num_insns = head.num_insns,
 		.num_maps = head.num_maps,
 		.num_args = head.num_args,
@@ -95,10 +96,9 @@ static bool read_program(const struct gp_jit_request *request, int fd, struct gp
 	return true;
 }
 
-static bool fill_image(int fd, const struct gp_code *code)
+static bool fill(int fd, const void *bytes, size_t size)
 {
-	return code->size <= GP_JIT_MAX_CODE && gp_jit_write(fd, code->bytes, code->size) &&
-	       !fcntl(fd, F_ADD_SEALS, GP_JIT_SEALS);
+	return gp_jit_write(fd, bytes, size) && !fcntl(fd, F_ADD_SEALS, GP_JIT_SEALS);
 }
 
 _Noreturn void gp_child_run(const struct gp_jit_request *request, int program, int reply)
@@ -106,7 +106,7 @@ _Noreturn void gp_child_run(const struct gp_jit_request *request, int program, i
 	struct gp_jit_reply result = { 0 };
 	struct gp_code code = { 0 };
 	struct gp_prog prog;
-	int image;
+	int files[2] = { -1, -1 };
 
 	reply_fd = reply;
 	if (!read_program(request, program, &prog))
@@ -115,21 +115,27 @@ _Noreturn void gp_child_run(const struct gp_jit_request *request, int program, i
 	signal(SIGTRAP, on_abort); /* GLib's way */
 	signal(SIGSEGV, on_abort);
 	gp_emit_on_fatal(on_fatal);
-	/* The only file there will be. */
-	image = gp_jit_memory_file("gpgpu-image", true);
-	if (image < 0)
+	/* The only files there will be. */
+	files[0] = gp_jit_memory_file("gpgpu-image", true);
+	if (prog.flags & GP_PROG_LINES)
+		files[1] = gp_jit_memory_file("gpgpu-lines", false);
+	if (files[0] < 0 || ((prog.flags & GP_PROG_LINES) && files[1] < 0))
 		_exit(GP_CHILD_NO_MEMORY);
 	if (!gp_sandbox_enter(request->cpu_seconds, request->memory,
 			      GP_JIT_WALL_SECONDS(request->cpu_seconds)))
 		_exit(GP_CHILD_NO_SANDBOX);
 	if (gp_emit(&prog, request->cpu_seconds * 1000000000ull, &code, &result.verdict)) {
-		if (!fill_image(image, &code))
+		if (code.size > GP_JIT_MAX_CODE || code.num_lines > GP_JIT_MAX_LINES ||
+		    !fill(files[0], code.bytes, code.size) ||
+		    (files[1] >= 0 && !fill(files[1], code.lines, code.num_lines * sizeof(*code.lines))))
 			_exit(GP_CHILD_NO_MEMORY);
 		result.code_bytes = code.size;
 		result.entry = code.entry;
-		answer(&result, image);
+		result.num_lines = code.num_lines;
+		result.frame_bytes = code.frame_bytes;
+		answer(&result, files);
 	} else {
-		answer(&result, -1);
+		answer(&result, NULL);
 	}
 	_exit(GP_CHILD_ANSWERED);
 }

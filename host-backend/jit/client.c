@@ -146,6 +146,7 @@ static struct gp_image *refused(struct gp_verdict *verdict, uint32_t reason, con
 static int serialise(const struct gp_prog *prog)
 {
 	struct gp_jit_prog head = { .kind = prog->kind,
+				    .flags = prog->flags,
 				    .num_insns = prog->num_insns,
 				    .num_maps = prog->num_maps,
 				    .num_args = prog->num_args };
@@ -202,6 +203,27 @@ static struct gp_image *map_image(const struct gp_jit_reply *reply, int fd, stru
 	return image;
 }
 
+/* Reads which code is of which instruction. Return: false if that is not sound. */
+static bool read_lines(struct gp_image *image, const struct gp_jit_reply *reply, int fd)
+{
+	size_t size = reply->num_lines * sizeof(struct gp_line);
+	struct stat st;
+
+	if (fd < 0 || reply->num_lines > GP_JIT_MAX_LINES || fcntl(fd, F_GET_SEALS) != GP_JIT_SEALS ||
+	    fstat(fd, &st) || st.st_size != (off_t)size)
+		return false;
+	image->lines = g_malloc(size);
+	if (pread(fd, image->lines, size, 0) != (ssize_t)size)
+		return false;
+	for (uint32_t i = 0; i < reply->num_lines; i++)
+		if (image->lines[i].offset > reply->code_bytes ||
+		    (i && image->lines[i].offset < image->lines[i - 1].offset))
+			return false;
+	image->num_lines = reply->num_lines;
+	image->frame_bytes = reply->frame_bytes;
+	return true;
+}
+
 static bool wait_for(int fd, uint32_t seconds)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
@@ -213,17 +235,17 @@ static bool wait_for(int fd, uint32_t seconds)
 	return n > 0;
 }
 
-static struct gp_image *answer(struct gp_jit *jit, int fd, struct gp_verdict *verdict)
+static struct gp_image *answer(struct gp_jit *jit, int fd, uint32_t flags, struct gp_verdict *verdict)
 {
 	struct gp_image *image = NULL;
 	struct gp_jit_reply reply;
-	int code = -1;
+	int files[2] = { -1, -1 };
 	ssize_t n;
 
 	/* The compiler keeps the limit itself; this is for one that is stuck. */
 	if (!wait_for(fd, GP_JIT_WALL_SECONDS(jit->cpu_seconds) + 5))
 		return refused(verdict, VIRTIO_GPGPU_R_COMPILE_LIMIT, "compiler: no answer in time");
-	n = gp_jit_receive(fd, &reply, sizeof(reply), &code, 1);
+	n = gp_jit_receive(fd, &reply, sizeof(reply), files, 2);
 	if (n <= 0) {
 		refused(verdict, VIRTIO_GPGPU_R_COMPILER, "compiler: its process died");
 	} else if (n != sizeof(reply) || reply.magic != GP_JIT_MAGIC ||
@@ -233,10 +255,16 @@ static struct gp_image *answer(struct gp_jit *jit, int fd, struct gp_verdict *ve
 		*verdict = reply.verdict;
 		verdict->message[GP_MESSAGE - 1] = 0;
 		if (verdict->status == VIRTIO_GPGPU_S_OK)
-			image = map_image(&reply, code, verdict);
+			image = map_image(&reply, files[0], verdict);
+		if (image && (flags & GP_PROG_LINES) && !read_lines(image, &reply, files[1])) {
+			gp_image_unref(image);
+			image = refused(verdict, VIRTIO_GPGPU_R_COMPILER,
+					"compiler: its table of lines is not sound");
+		}
 	}
-	if (code >= 0)
-		close(code);
+	for (int i = 0; i < 2; i++)
+		if (files[i] >= 0)
+			close(files[i]);
 	return image;
 }
 
@@ -273,7 +301,7 @@ struct gp_image *gp_jit_compile(struct gp_jit *jit, const struct gp_prog *prog, 
 	close(program);
 	close(pair[1]);
 	if (sent)
-		image = answer(jit, pair[0], verdict);
+		image = answer(jit, pair[0], prog->flags, verdict);
 	else
 		refused(verdict, VIRTIO_GPGPU_R_COMPILER, "compiler: its process is gone");
 	close(pair[0]);
@@ -293,5 +321,6 @@ void gp_image_unref(struct gp_image *image)
 	if (!image || __atomic_sub_fetch(&image->refs, 1, __ATOMIC_ACQ_REL))
 		return;
 	munmap(image->code, image->map_bytes);
+	g_free(image->lines);
 	g_free(image);
 }

@@ -26,6 +26,7 @@
 #include <llvm-c/Transforms/PassBuilder.h>
 #include <virtio_gpgpu.h>
 #include "jit/emit.h"
+#include "jit/lines.h"
 #include "jit/translate.h"
 
 /*
@@ -60,10 +61,22 @@ static const char *cpu;
 static unsigned int errors;
 static char first_error[GP_MESSAGE];
 
+/* Stack that functions take, added up: none is on the stack twice. */
+static uint32_t frame_bytes;
+
 static void on_diagnostic(LLVMDiagnosticInfoRef info, void *data)
 {
+	unsigned int bytes;
 	char *text;
 
+	/* Asked for by the attribute "warn-stack-size". */
+	if (LLVMGetDiagInfoSeverity(info) == LLVMDSWarning) {
+		text = LLVMGetDiagInfoDescription(info);
+		if (sscanf(text, "stack frame size (%u)", &bytes) == 1)
+			frame_bytes += bytes;
+		LLVMDisposeMessage(text);
+		return;
+	}
 	if (LLVMGetDiagInfoSeverity(info) != LLVMDSError || errors++)
 		return;
 	text = LLVMGetDiagInfoDescription(info);
@@ -176,7 +189,7 @@ static void pick_cpu(void)
 }
 
 /* Only @entry can be reached from outside; what LLVM may call stays as well. */
-static void make_internal(const char *entry)
+static void make_internal(const char *entry, bool frames)
 {
 	LLVMValueRef used;
 	bool libm;
@@ -193,6 +206,8 @@ static void make_internal(const char *entry)
 		if (LLVMIsDeclaration(fn))
 			continue;
 		set_target(fn);
+		if (frames)
+			set_string_attribute(fn, "warn-stack-size", "0");
 		if (is_libcall(name, &libm) && !(libm && !strcmp(cpu, "x86-64-v3"))) {
 			LLVMSetVisibility(fn, LLVMHiddenVisibility);
 		} else if (strcmp(name, entry)) {
@@ -231,7 +246,7 @@ static bool optimise(const struct tier *tier, struct gp_verdict *verdict)
 	return !errors || compiler_failed(verdict, "passes", first_error);
 }
 
-static bool generate(const char *entry, LLVMTargetMachineRef with, struct gp_code *code,
+static bool generate(const char *entry, LLVMTargetMachineRef with, bool lines, struct gp_code *code,
 		     struct gp_verdict *verdict)
 {
 	LLVMMemoryBufferRef object = NULL;
@@ -244,6 +259,9 @@ static bool generate(const char *entry, LLVMTargetMachineRef with, struct gp_cod
 		return compiler_failed(verdict, "code", first_error);
 	ok = gp_image_flatten((const uint8_t *)LLVMGetBufferStart(object), LLVMGetBufferSize(object), entry,
 			      code, why);
+	if (ok && lines)
+		ok = gp_line_table((const uint8_t *)LLVMGetBufferStart(object), LLVMGetBufferSize(object),
+				   code, why);
 	LLVMDisposeMemoryBuffer(object);
 	return ok || compiler_failed(verdict, "image", why);
 }
@@ -288,21 +306,25 @@ bool gp_emit(const struct gp_prog *prog, uint64_t budget_ns, struct gp_code *cod
 	const char *entry = prog->kind == VIRTIO_GPGPU_PROG_XDP ? "gp_entry_xdp" : "gp_entry_grid";
 	const struct tier *tier = tiers;
 	uint64_t start = cpu_ns();
-	bool fast;
+	bool fast, lines = prog->flags & GP_PROG_LINES;
 
 	if (!gp_validate(prog, verdict))
 		return false;
 	while (prog->num_insns > tier->max_insns)
 		tier++;
 	errors = 0;
+	frame_bytes = 0;
 	if (!translate(prog, verdict))
 		return false;
-	make_internal(entry);
+	make_internal(entry, lines);
 	if (!optimise(tier, verdict))
 		return false;
 	/* Good code takes as long again as the passes did, or a few times that. */
 	fast = tier->fast_code || cpu_ns() - start > budget_ns / 3;
-	return generate(entry, fast ? fast_machine : machine, code, verdict);
+	if (!generate(entry, fast ? fast_machine : machine, lines, code, verdict))
+		return false;
+	code->frame_bytes = frame_bytes;
+	return true;
 }
 
 static LLVMTargetMachineRef make_machine(LLVMTargetRef target, LLVMCodeGenOptLevel level)
@@ -332,8 +354,10 @@ static const char *warm_up(void)
 	ok = gp_emit(&prog, UINT64_MAX, &code, &verdict);
 	LLVMDisposeModule(module);
 	module = pristine;
-	if (ok)
+	if (ok) {
 		free(code.bytes);
+		free(code.place);
+	}
 	memcpy(why, verdict.message, sizeof(why));
 	return ok ? NULL : why;
 }

@@ -12,7 +12,15 @@ struct gp_code {
 	uint8_t *bytes; /* flat, free of relocations; free() */
 	uint32_t size;
 	uint32_t entry; /* byte offset */
+	uint32_t *place; /* by section of the object: offset in `bytes`, or GP_NOT_PLACED; free() */
+	uint32_t num_places;
+	/* with GP_PROG_LINES */
+	struct gp_line *lines; /* free() */
+	uint32_t num_lines;
+	uint32_t frame_bytes;
 };
+
+#define GP_NOT_PLACED UINT32_MAX
 
 /*
  * gp_emit_init() - load LLVM, the run-time library and the target; once, before the zygote forks.

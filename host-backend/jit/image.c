@@ -15,7 +15,7 @@
 #include "jit/emit.h"
 
 #define IMAGE_MAX  (64u << 20)
-#define NOT_PLACED UINT32_MAX
+#define NOT_PLACED GP_NOT_PLACED
 
 struct object {
 	const uint8_t *bytes;
@@ -205,9 +205,11 @@ bool gp_image_flatten(const uint8_t *elf, size_t size, const char *entry, struct
 	if (!obj.place)
 		return fail(&obj, "out of memory", NULL);
 	ok = place_sections(&obj) && relocate_all(&obj) && find_entry(&obj, entry);
-	free(obj.place);
+	code->place = obj.place;
+	code->num_places = obj.header->e_shnum;
 	if (!ok) {
 		free(code->bytes);
+		free(code->place);
 		*code = (struct gp_code){ 0 };
 	}
 	return ok;

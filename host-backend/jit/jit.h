@@ -43,6 +43,10 @@ struct gp_image {
 	uint32_t entry; /* byte offset of gp_xdp_entry or gp_grid_entry in @code */
 	uint64_t compile_ns; /* wall time of the compile */
 	uint64_t cpu_ns; /* CPU time it took; metered per VM */
+	/* with GP_PROG_LINES */
+	struct gp_line *lines; /* sorted by offset */
+	uint32_t num_lines;
+	uint32_t frame_bytes; /* of stack that the code takes, at most */
 	int refs;
 };
 

@@ -133,6 +133,7 @@ static void translate_block(struct gp_tr *tr, uint32_t b)
 
 	LLVMPositionBuilderAtEnd(tr->b, tr->blocks[b]);
 	tr->insn = block->start;
+	gp_lines_insn(tr->lines, tr->b, block->start);
 	if (!tr->kinds->reached[b]) {
 		LLVMBuildRet(tr->b, gp_tr_const(tr, 0)); /* behind a call that never returns */
 		return;
@@ -143,6 +144,7 @@ static void translate_block(struct gp_tr *tr, uint32_t b)
 		uint32_t slots = gp_insn_is_ld_imm64(insn) ? 2 : 1;
 
 		tr->insn = i;
+		gp_lines_insn(tr->lines, tr->b, i);
 		if (gp_insn_is_exit(insn) || gp_insn_is_ja(insn) || gp_insn_is_cond_jump(insn)) {
 			end_block(tr, block, insn);
 			return;
@@ -211,6 +213,7 @@ static void translate_func(struct gp_tr *tr, uint32_t f)
 
 	tr->func = f;
 	tr->fn = tr->funcs[f];
+	gp_lines_function(tr->lines, tr->b, tr->fn);
 	for (uint32_t b = func->first_block; b < func->first_block + func->num_blocks; b++)
 		tr->blocks[b] = NULL;
 	/* Entry first: it must be the function's first block. */
@@ -318,8 +321,13 @@ const char *gp_translate(LLVMModuleRef mod, const struct gp_prog *prog, const st
 		tr->missing = "gp_prog";
 	if (!tr->blocks || !gp_tr_weigh(tr))
 		tr->missing = "memory";
+	if (prog->flags & GP_PROG_LINES)
+		tr->lines = gp_lines_new(mod);
 	for (uint32_t f = 0; f < cfg->num_funcs && !tr->missing; f++)
 		translate_func(tr, f);
+	if (!tr->missing)
+		gp_lines_callers(tr->lines, tr->funcs[0]);
+	gp_lines_free(tr->lines);
 	missing = tr->missing;
 	LLVMDisposeBuilder(tr->b);
 	free(tr->blocks);

@@ -22,6 +22,7 @@
 #include "bpf/cfg.h"
 #include "bpf/helpers.h"
 #include "bpf/kinds.h"
+#include "jit/lines.h"
 
 /* Look-ups in one map beyond this many sites share one function instead of being inlined. */
 #define GP_INLINE_LOOKUPS 6
@@ -37,6 +38,7 @@ struct gp_tr {
 	const struct gp_prog *prog;
 	const struct gp_cfg *cfg;
 	struct gp_kinds *kinds;
+	struct gp_lines *lines; /* or NULL: nobody wants them */
 	LLVMValueRef funcs[GP_MAX_FUNCS];
 	LLVMTypeRef local_type; /* of every function but the entry */
 	uint32_t lookups[GP_MAX_PROG_MAPS]; /* look-up sites by map */

@@ -6,7 +6,7 @@
  * file that holds the program (struct gp_jit_prog, then maps, then instructions) and one end of a socket pair on
  * which the answer is wanted. So requests of several threads need no numbers, and a compiler that
  * dies is an end of file to whoever waits for it. The answer is struct gp_jit_reply, with the image's
- * sealed memory file if the status is OK.
+ * sealed memory file if the status is OK, and with GP_PROG_LINES a second one: struct gp_line lines[num_lines].
  *
  * Both ends come from one build on one machine; the version guards against a compiler that was left running.
  */
@@ -17,7 +17,8 @@
 #include "bpf/prog.h"
 
 #define GP_JIT_MAGIC	0x4a504747u /* "GGPJ" */
-#define GP_JIT_VERSION	1
+#define GP_JIT_VERSION	2
+#define GP_JIT_MAX_LINES (4u << 20)
 #define GP_JIT_MAX_CODE (64u << 20)
 #define GP_JIT_SEALS	(F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 
@@ -33,7 +34,7 @@ struct gp_jit_request {
 };
 
 struct gp_jit_prog {
-	uint32_t kind, num_insns, num_maps, num_args;
+	uint32_t kind, flags, num_insns, num_maps, num_args, reserved;
 	uint8_t arg_kind[16];
 	/* struct gp_map_desc maps[num_maps]; struct bpf_insn insns[num_insns] */
 };
@@ -42,6 +43,8 @@ struct gp_jit_reply {
 	uint32_t magic;
 	uint32_t code_bytes;
 	uint32_t entry;
+	uint32_t num_lines;
+	uint32_t frame_bytes;
 	uint32_t reserved;
 	uint64_t cpu_ns;
 	struct gp_verdict verdict;
