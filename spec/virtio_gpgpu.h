@@ -345,11 +345,13 @@ struct virtio_gpgpu_resp_map_op {	/* LOOKUP, POP: value; NEXT_KEY: key */
 };
 
 /* Many entries at once: each is its key, padded to 8, then its value, padded to 8. */
+#define VIRTIO_GPGPU_MAX_ENTRIES	16384
+
 struct virtio_gpgpu_req_map_dump {
 	struct virtio_gpgpu_req_hdr hdr;
 	__le32 id;
 	__le32 key_size;		/* the map's: go on after the key that follows; 0: from the first */
-	__le32 max_entries;		/* at most so many, not 0; also at most what the response has room for */
+	__le32 max_entries;		/* 1..VIRTIO_GPGPU_MAX_ENTRIES; the response's room counts, too */
 	__le32 reserved;
 	/* key, padded to 8 */
 };
@@ -363,7 +365,7 @@ struct virtio_gpgpu_resp_map_dump {
 struct virtio_gpgpu_req_map_load {
 	struct virtio_gpgpu_req_hdr hdr;
 	__le32 id;
-	__le32 count;			/* entries that follow, not 0 */
+	__le32 count;			/* entries that follow, 1..VIRTIO_GPGPU_MAX_ENTRIES */
 	__le32 op_flags;		/* as of MAP_UPDATE */
 	__le32 reserved;
 };

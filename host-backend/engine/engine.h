@@ -178,6 +178,7 @@ gp_handler gp_cmd_get_caps, gp_cmd_get_stats;
 gp_handler gp_cmd_ctx_create, gp_cmd_ctx_destroy, gp_cmd_ctx_attach, gp_cmd_ctx_detach;
 gp_handler gp_cmd_buffer_create, gp_cmd_buffer_destroy;
 gp_handler gp_cmd_map_create, gp_cmd_map_destroy, gp_cmd_map_op, gp_cmd_map_freeze;
+gp_handler gp_cmd_map_dump, gp_cmd_map_load;
 gp_handler gp_cmd_prog_create, gp_cmd_prog_destroy, gp_cmd_prog_info;
 gp_handler gp_cmd_job_cancel, gp_cmd_dispatch, gp_cmd_copy, gp_cmd_nop, gp_cmd_packets;
 

@@ -13,16 +13,10 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/random.h>
-#include "engine.h"
-#include "rt/maps.h"
+#include "map.h"
 
 /* The largest value that fits into an UPDATE of an array. */
 #define MAX_GLOBALS (GP_MAX_REQUEST - sizeof(struct virtio_gpgpu_req_map_op) - 8)
-
-static uint32_t pad8(uint32_t size)
-{
-	return (size + 7) & ~7u;
-}
 
 void gp_map_release(struct gp_map_object *map)
 {
@@ -151,8 +145,20 @@ struct gp_result gp_cmd_map_freeze(struct gpgpu_session *s, struct gp_context *c
 	return GP_OK;
 }
 
-/* What the kernel's errno is on the wire. */
-static struct gp_result map_result(int err, const struct gp_map_object *map)
+uint32_t gp_map_types(const struct gpgpu_session *s)
+{
+	uint32_t types = 0;
+
+	for (uint32_t type = 0; type < 32; type++) {
+		struct gp_map_desc desc = { .type = type };
+
+		if (gp_map_check(&desc, s->engine->servers) != VIRTIO_GPGPU_R_KIND)
+			types |= 1u << type;
+	}
+	return types;
+}
+
+struct gp_result gp_map_result(int err, const struct gp_map_object *map)
 {
 	switch (err) {
 	case 0:
@@ -191,8 +197,8 @@ static struct gp_result check_op(const struct gp_map_object *map, const struct g
 		return GP_ERR(INVALID, SIZE, OFF(value_size));
 	if (update ? r->op_flags > BPF_EXIST : r->op_flags != 0)
 		return GP_ERR(INVALID, FLAGS, r->op_flags);
-	key_room = pad8(r->key_size);
-	value_room = pad8(r->value_size);
+	key_room = gp_pad8(r->key_size);
+	value_room = gp_pad8(r->value_size);
 	if (req->length != sizeof(*r) + key_room + value_room)
 		return GP_ERR(INVALID, LENGTH, offsetof(struct virtio_gpgpu_req_hdr, length));
 	*key = first ? NULL : req->bytes + sizeof(*r);
@@ -204,29 +210,44 @@ static struct gp_result check_op(const struct gp_map_object *map, const struct g
 	return GP_OK;
 }
 
-/* LOOKUP and NEXT_KEY: @size bytes follow the response. */
+struct gp_result gp_map_lookup_value(struct gp_map_object *map, const uint8_t *key, uint8_t *value)
+{
+	return gp_map_result(gp_map_lookup(map->map, key, value), map);
+}
+
+struct gp_result gp_map_update_value(struct gp_map_object *map, uint32_t ctx, const uint8_t *key,
+				     const uint8_t *value, uint32_t flags)
+{
+	return gp_map_result(gp_map_update(map->map, key, value, flags), map);
+}
+
+static struct gp_result delete_value(struct gp_map_object *map, const uint8_t *key)
+{
+	return gp_map_result(gp_map_delete(map->map, key), map);
+}
+
+/* LOOKUP, POP and NEXT_KEY: a value or a key follows the response. */
 static struct gp_result answer_op(struct gp_map_object *map, struct gp_request *req, const uint8_t *key)
 {
-	bool lookup = req->type == VIRTIO_GPGPU_CMD_MAP_LOOKUP;
-	uint32_t size = lookup ? gp_map_value_bytes(map->map) : map->desc.key_size;
+	bool next = req->type == VIRTIO_GPGPU_CMD_MAP_NEXT_KEY;
+	uint32_t size = next ? map->desc.key_size : gp_map_value_bytes(map->map);
 	struct virtio_gpgpu_resp_map_op *resp;
-	size_t length = sizeof(*resp) + pad8(size);
-	int err;
+	size_t length = sizeof(*resp) + gp_pad8(size);
+	struct gp_result result;
 
 	if (req->capacity < length)
 		return GP_ERR(INVALID, RESPONSE_SPACE, length);
 	resp = gp_response(req, length);
 	resp->size = size;
-	if (lookup)
-		err = gp_map_lookup(map->map, key, resp + 1);
+	if (next)
+		result = gp_map_result(gp_map_next_key(map->map, key, resp + 1), map);
 	else
-		err = gp_map_next_key(map->map, key, resp + 1);
-	if (!err)
-		return GP_OK;
-	gp_response_drop(req);
-	if (err == -ENOENT && !lookup)
+		result = gp_map_lookup_value(map, key, (uint8_t *)(resp + 1));
+	if (result.status)
+		gp_response_drop(req);
+	if (next && result.status == VIRTIO_GPGPU_S_NOT_FOUND)
 		return GP_ERR(END, NONE, 0);
-	return map_result(err, map);
+	return result;
 }
 
 struct gp_result gp_cmd_map_op(struct gpgpu_session *s, struct gp_context *ctx, struct gp_request *req,
@@ -250,6 +271,6 @@ struct gp_result gp_cmd_map_op(struct gpgpu_session *s, struct gp_context *ctx, 
 	if (map->frozen)
 		return GP_ERR(PERMISSION, FROZEN, object->id);
 	if (req->type == VIRTIO_GPGPU_CMD_MAP_UPDATE)
-		return map_result(gp_map_update(map->map, key, value, r->op_flags), map);
-	return map_result(gp_map_delete(map->map, key), map);
+		return gp_map_update_value(map, ctx->id, key, value, r->op_flags);
+	return delete_value(map, key);
 }

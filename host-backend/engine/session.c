@@ -19,6 +19,7 @@
 #include <string.h>
 #include "engine.h"
 #include "job.h"
+#include "map.h"
 
 static const struct gpgpu_limits limit_default = {
 	.max_contexts = 256,
@@ -457,8 +458,7 @@ struct gp_result gp_cmd_get_caps(struct gpgpu_session *s, struct gp_context *ctx
 	caps->max_fences = VIRTIO_GPGPU_MAX_FENCES;
 	caps->max_group = GP_MAX_GROUP;
 	caps->num_cpus = s->engine->servers;
-	caps->map_types = 1u << VIRTIO_GPGPU_MAP_HASH | 1u << VIRTIO_GPGPU_MAP_ARRAY |
-			  1u << VIRTIO_GPGPU_MAP_PERCPU_ARRAY | 1u << VIRTIO_GPGPU_MAP_LPM_TRIE;
+	caps->map_types = gp_map_types(s);
 	caps->prog_kinds = 1u << VIRTIO_GPGPU_PROG_GPGPU;
 	if (s->features & 1 << VIRTIO_GPGPU_F_PACKET)
 		caps->prog_kinds |= 1u << VIRTIO_GPGPU_PROG_XDP;
