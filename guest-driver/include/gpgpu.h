@@ -374,6 +374,13 @@ struct gpgpu_arg_info {
 	bool is_signed;
 };
 
+struct gpgpu_source {
+	const char *file, *text;	/* file name, and the line itself; NULL: not known */
+	uint32_t line, column;		/* from 1; 0: not known */
+	const char *function;		/* that the instruction belongs to */
+	size_t function_start;		/* its first instruction in the program */
+};
+
 /**
  * gpgpu_program_create() - compile instructions on the device
  * @dev: device
@@ -422,6 +429,17 @@ int gpgpu_program_arg_index(const struct gpgpu_program *prog, const char *name);
  * Return: the instructions, valid as long as @prog; NULL for a program without an object.
  */
 const struct bpf_insn *gpgpu_program_insns(const struct gpgpu_program *prog, size_t *count);
+
+/**
+ * gpgpu_program_source() - where in the source an instruction comes from
+ * @prog: program of an object
+ * @insn: position as in gpgpu_program_insns()
+ * @source: out; strings are valid as long as @prog
+ *
+ * Return: 0; -ENOENT: the object was compiled without -g: only the function is known; -EINVAL: no such
+ * instruction.
+ */
+int gpgpu_program_source(const struct gpgpu_program *prog, size_t insn, struct gpgpu_source *source);
 
 /**
  * gpgpu_program_set_autoload() - choose whether gpgpu_object_load() compiles a program

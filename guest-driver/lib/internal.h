@@ -58,6 +58,12 @@ struct gpgpu_arg_desc {
 	bool is_signed;
 };
 
+struct linked_function { /* where a piece of a program came from */
+	char *name;
+	uint32_t section, start, count; /* in the program, instructions */
+	uint64_t offset; /* in the section, bytes */
+};
+
 struct gpgpu_program {
 	struct gpgpu_device *dev; /* NULL: not loaded */
 	struct gpgpu_object *obj; /* or NULL */
@@ -67,6 +73,8 @@ struct gpgpu_program {
 	struct gpgpu_arg_desc args[GPGPU_MAX_ARGS];
 	struct bpf_insn *insns; /* of an object: linked, maps named by their index in obj->maps */
 	uint32_t num_insns;
+	struct linked_function *functions; /* of an object: sorted by start */
+	uint32_t num_functions;
 	bool autoload;
 };
 
@@ -75,6 +83,9 @@ struct gpgpu_object {
 	struct gpgpu_map *maps;
 	struct gpgpu_program *programs;
 	uint32_t num_maps, num_programs;
+	struct btf *btf; /* or NULL */
+	struct source_line *lines; /* sorted; their names are the BTF's */
+	uint32_t num_lines;
 	bool loaded;
 };
 
@@ -206,6 +217,18 @@ struct btf;
  * Return: 0 or a negative errno that was noted.
  */
 int gpgpu_kernel_args(const struct btf *btf, struct gpgpu_program *prog);
+
+/* source.c */
+
+/*
+ * gpgpu_read_lines() - read which instruction came from which line of the source
+ * @elf: parsed file
+ * @btf: its type information, or NULL
+ * @obj: out: lines, num_lines
+ *
+ * Return: 0 or a negative errno that was noted.
+ */
+int gpgpu_read_lines(const struct elf_file *elf, struct btf *btf, struct gpgpu_object *obj);
 
 /* core_relocs.c */
 

@@ -244,6 +244,29 @@ static int link_function(struct linker *l, size_t func)
 	return r;
 }
 
+/* Notes for source.c where the functions came from. */
+static int keep_functions(const struct linker *l, struct gpgpu_program *prog)
+{
+	prog->functions = calloc(l->num_funcs, sizeof(*prog->functions));
+	if (!prog->functions)
+		return gpgpu_fail(-ENOMEM, "out of memory");
+	for (size_t f = 0; f < l->num_funcs; f++) {
+		const struct elf_symbol *sym = &l->elf->symbols[l->funcs[f].symbol];
+
+		prog->functions[f] = (struct linked_function){
+			.name = strdup(sym->name),
+			.section = sym->shndx,
+			.start = (uint32_t)l->funcs[f].start,
+			.count = (uint32_t)l->funcs[f].count,
+			.offset = sym->value,
+		};
+		prog->num_functions++;
+		if (!prog->functions[f].name)
+			return gpgpu_fail(-ENOMEM, "out of memory");
+	}
+	return 0;
+}
+
 int gpgpu_link(struct elf_file *elf, const struct gpgpu_object *obj, size_t symbol,
 	       struct gpgpu_program *prog)
 {
@@ -256,6 +279,8 @@ int gpgpu_link(struct elf_file *elf, const struct gpgpu_object *obj, size_t symb
 	r = place(&l, symbol);
 	for (size_t f = 0; r >= 0 && f < l.num_funcs; f++)
 		r = link_function(&l, f);
+	if (r >= 0)
+		r = keep_functions(&l, prog);
 	free(l.funcs);
 	free(l.func_of);
 	if (r < 0) {

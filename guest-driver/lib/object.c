@@ -2,7 +2,7 @@
 /*
  * object.c - objects: the programs, kernels, maps and global data of an ELF file.
  *
- * Opening reads everything and keeps nothing of the file: programs are linked (link.c), kernels have their
+ * Opening reads everything and keeps nothing of the file but its BTF, for names of the source: programs are linked (link.c), kernels have their
  * arguments (kernel_args.c), maps their definitions. BTF-defined maps are libbpf's business, which reads the
  * same file a second time; global data is read here, as one array of one element per section. Loading
  * makes the maps that are used, fills global data, freezes .rodata (read only for programs before they are
@@ -318,7 +318,9 @@ static int read_object(struct elf_file *elf, struct gpgpu_object *obj)
 		r = check_data_relocs(elf, obj);
 	if (!r)
 		r = read_programs(elf, btf, obj);
-	btf__free(btf);
+	if (!r)
+		r = gpgpu_read_lines(elf, btf, obj);
+	obj->btf = btf;
 	return r;
 }
 
@@ -505,11 +507,16 @@ void gpgpu_object_close(struct gpgpu_object *obj)
 		free(p->name);
 		free(p->section);
 		free(p->insns);
+		for (uint32_t f = 0; f < p->num_functions; f++)
+			free(p->functions[f].name);
+		free(p->functions);
 	}
 	for (uint32_t i = 0; i < obj->num_maps; i++) {
 		free(obj->maps[i].name);
 		free(obj->maps[i].data);
 	}
+	btf__free(obj->btf);
+	free(obj->lines);
 	free(obj->programs);
 	free(obj->maps);
 	free(obj->name);

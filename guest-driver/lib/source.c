@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * source.c - which line of the source an instruction comes from.
+ *
+ * clang -g writes that into .BTF.ext: per code section an array of records, each with the byte that it holds from,
+ * and file name, the line's text and its number as BTF knows them. Linking moved instructions into programs, so a
+ * program keeps where its functions came from. An object without such records has no lines; one whose records do not
+ * fit is damaged.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include <bpf/btf.h>
+
+#include "internal.h"
+
+#define BTF_EXT_MAGIC	   0xeb9f
+#define MAX_SOURCE_LINES   (1u << 20)
+#define RECORD_LINE(col)   ((col) >> 10)
+#define RECORD_COLUMN(col) ((col) & 0x3ff)
+
+struct ext_header { /* of .BTF.ext, up to the records of lines */
+	uint16_t magic;
+	uint8_t version, flags;
+	uint32_t hdr_len;
+	uint32_t func_info_off, func_info_len;
+	uint32_t line_info_off, line_info_len;
+};
+
+struct line_record {
+	uint32_t insn_off, file_name_off, line_off, line_col;
+};
+
+struct source_line {
+	uint32_t section;
+	struct line_record record;
+};
+
+static int damaged(const struct elf_file *elf)
+{
+	return gpgpu_fail(-EINVAL, "%s: damaged: section .BTF.ext", elf->name);
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct source_line *x = a, *y = b;
+
+	if (x->section != y->section)
+		return x->section < y->section ? -1 : 1;
+	return (x->record.insn_off > y->record.insn_off) - (x->record.insn_off < y->record.insn_off);
+}
+
+/* One section's records, @count of @size bytes. */
+static int add_lines(const struct elf_file *elf, struct gpgpu_object *obj, const char *section,
+		     const uint8_t *p, uint32_t count, uint32_t size)
+{
+	const struct elf_section *s = section ? elf_find(elf, section) : NULL;
+	struct source_line *more;
+
+	if (!s || count > MAX_SOURCE_LINES - obj->num_lines)
+		return damaged(elf);
+	more = realloc(obj->lines, (obj->num_lines + count) * sizeof(*more));
+	if (!more)
+		return gpgpu_fail(-ENOMEM, "out of memory");
+	obj->lines = more;
+	for (uint32_t i = 0; i < count; i++, p += size) {
+		struct source_line *line = &obj->lines[obj->num_lines++];
+
+		line->section = (uint32_t)(s - elf->sections);
+		memcpy(&line->record, p, sizeof(line->record));
+	}
+	return 0;
+}
+
+int gpgpu_read_lines(const struct elf_file *elf, struct btf *btf, struct gpgpu_object *obj)
+{
+	const struct elf_section *s = elf_find(elf, ".BTF.ext");
+	struct ext_header h;
+	const uint8_t *p;
+	uint64_t left;
+	uint32_t size;
+	int r;
+
+	if (!s || !s->data || !btf)
+		return 0;
+	if (s->size < sizeof(h))
+		return damaged(elf);
+	memcpy(&h, s->data, sizeof(h));
+	if (h.magic != BTF_EXT_MAGIC || h.hdr_len > s->size || h.hdr_len < sizeof(h))
+		return damaged(elf);
+	if (h.line_info_len == 0)
+		return 0;
+	if (h.line_info_off > s->size - h.hdr_len ||
+	    h.line_info_len > s->size - h.hdr_len - h.line_info_off || h.line_info_len < sizeof(size))
+		return damaged(elf);
+	p = s->data + h.hdr_len + h.line_info_off;
+	left = h.line_info_len;
+	memcpy(&size, p, sizeof(size));
+	p += sizeof(size);
+	left -= sizeof(size);
+	if (size < sizeof(struct line_record))
+		return damaged(elf);
+	while (left) {
+		uint32_t info[2]; /* name of the code section, number of records */
+
+		if (left < sizeof(info))
+			return damaged(elf);
+		memcpy(info, p, sizeof(info));
+		p += sizeof(info);
+		left -= sizeof(info);
+		if (!info[1] || info[1] > left / size)
+			return damaged(elf);
+		r = add_lines(elf, obj, btf__name_by_offset(btf, info[0]), p, info[1], size);
+		if (r)
+			return r;
+		p += (size_t)info[1] * size;
+		left -= (uint64_t)info[1] * size;
+	}
+	qsort(obj->lines, obj->num_lines, sizeof(*obj->lines), by_place);
+	return 0;
+}
+
+/* Return: the last record of @section at or before byte @offset, or NULL. */
+static const struct source_line *find_line(const struct gpgpu_object *obj, uint32_t section, uint64_t offset)
+{
+	size_t low = 0, high = obj->num_lines;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		const struct source_line *line = &obj->lines[mid];
+
+		if (line->section < section || (line->section == section && line->record.insn_off <= offset))
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low && obj->lines[low - 1].section == section ? &obj->lines[low - 1] : NULL;
+}
+
+int gpgpu_program_source(const struct gpgpu_program *prog, size_t insn, struct gpgpu_source *source)
+{
+	const struct linked_function *f = NULL;
+	const struct source_line *line;
+	const char *file, *text;
+	uint64_t offset;
+
+	memset(source, 0, sizeof(*source));
+	for (uint32_t i = 0; i < prog->num_functions && !f; i++)
+		if (insn - prog->functions[i].start < prog->functions[i].count)
+			f = &prog->functions[i];
+	if (!f)
+		return gpgpu_fail(-EINVAL, "program '%.64s' has no instruction %zu", prog->name, insn);
+	source->function = f->name;
+	source->function_start = f->start;
+	offset = f->offset + (insn - f->start) * sizeof(struct bpf_insn);
+	line = find_line(prog->obj, f->section, offset);
+	if (!line || line->record.insn_off < f->offset)
+		return gpgpu_fail(-ENOENT, "program '%.64s': no source line is known of instruction %zu",
+				  prog->name, insn);
+	file = btf__name_by_offset(prog->obj->btf, line->record.file_name_off);
+	text = btf__name_by_offset(prog->obj->btf, line->record.line_off);
+	source->file = file ? file : "";
+	source->text = text ? text : "";
+	source->line = RECORD_LINE(line->record.line_col);
+	source->column = RECORD_COLUMN(line->record.line_col);
+	return 0;
+}
