@@ -44,6 +44,25 @@ struct fragment_header {
 	__be32 id;
 };
 
+/* Of IPv4 and IPv6 both; <linux/icmp.h> wants a C library that BPF has not. */
+struct icmp_header {
+	__u8 type, code;
+	__be16 check;
+	__be16 id, sequence; /* of an echo; errors: other things */
+};
+
+enum {
+	ICMP4_ECHO_REPLY = 0,
+	ICMP4_UNREACHABLE = 3,
+	ICMP4_ECHO = 8,
+	ICMP4_TIME_EXCEEDED = 11,
+	ICMP6_UNREACHABLE = 1,
+	ICMP6_TOO_BIG = 2,
+	ICMP6_TIME_EXCEEDED = 3,
+	ICMP6_ECHO = 128,
+	ICMP6_ECHO_REPLY = 129,
+};
+
 struct ports {
 	__be16 source, dest;
 };
