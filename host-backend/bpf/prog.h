@@ -17,14 +17,23 @@
 #define GP_MAX_INSNS 16384
 #define GP_MESSAGE   256
 
+struct gp_map_shape {
+	uint32_t type, key_size, value_size, max_entries; /* type 0: none */
+	uint32_t flags; /* VIRTIO_GPGPU_MAP_F_* */
+	uint32_t reserved;
+};
+
 struct gp_map_desc {
 	uint32_t type, key_size, value_size, max_entries;
 	uint32_t stride, num_cpus, num_buckets; /* num_buckets: as in struct gp_map */
 	uint32_t flags; /* VIRTIO_GPGPU_MAP_F_* */
-	uint64_t values_size;
+	uint64_t values_size; /* of the region that programs see; 0: they see none */
+	struct gp_map_shape inner; /* *_OF_MAPS: what its elements look like */
 };
 
 #define GP_PROG_LINES (1u << 0) /* say which instruction each piece of code is of; changes no code */
+#define GP_PROG_INTERLEAVE (1u << 1) /* calls env->yield before each access to what lanes share; for tests */
+#define GP_PROG_NO_SUMS (1u << 2) /* leaves loads and stores that only accumulate as they are; for tests of tests */
 
 /* With GP_PROG_LINES: code from byte `offset` of the image on, up to the next such, is of instruction `insn`. */
 struct gp_line {

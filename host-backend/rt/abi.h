@@ -31,6 +31,8 @@ enum gp_region_id {
 	GP_REGION_ARG0 = 8, /* + argument number: buffer arguments */
 	GP_REGION_MAP0 = 32, /* + map index in the program: values of a map */
 	GP_REGION_MAPPTR0 = 4096, /* + map index: the map itself, as a helper's argument; no access */
+	GP_REGION_INNER0 = 16384, /* + slot in env->inner: values of a map that is an element of another */
+	GP_REGION_INNERPTR0 = 32768, /* + slot: that map itself */
 };
 
 #define GP_REGION_SHIFT	 48
@@ -38,6 +40,10 @@ enum gp_region_id {
 #define GP_MAX_PROG_MAPS 64
 #define GP_STACK_FRAME	 512
 #define GP_MAX_FRAMES	 8
+#define GP_MAX_INNER	 16384 /* slots of env->inner */
+#define GP_MAX_TAIL	 33 /* tail calls on one packet */
+#define GP_FAULT_TAIL	 0xffffu /* lane->fault, packet_out.fault: no fault, a tail call is due */
+#define GP_LANE_RECORDS	 4 /* records that a lane may have reserved at once */
 #define GP_GUARD	 (64u << 10) /* inaccessible bytes in front of and behind every region's window */
 
 struct gp_region {
@@ -67,6 +73,9 @@ struct gp_map {
 	uint64_t *state; /* counters and locks, on two cache lines of their own */
 	uint32_t num_buckets; /* power of two */
 	uint32_t reserved;
+	uint64_t copy_bytes; /* per-CPU kinds: from one CPU's copy of all values to the next */
+	uint8_t *store; /* where values are: `values`, or memory that no program reaches (values_size 0) */
+	uint64_t *members; /* *_OF_MAPS: bit per slot of env->inner that is, or was, a value here */
 };
 
 /* *env->stop, which the engine may change while the program runs. */
@@ -88,6 +97,14 @@ struct gp_env {
 	uint32_t num_maps;
 	uint32_t num_args;
 	const struct gp_clock *clock; /* of ktime_get_ns, set for this job; NULL: it returns 0 */
+	struct gp_map **inner; /* elements of maps of maps, by slot; NULL where there is none */
+	uint32_t num_inner; /* at most GP_MAX_INNER; slots from there on do not exist */
+	uint32_t tail_calls; /* that this packet has made before (PROG_XDP; a count of 1 where not 0) */
+	struct gp_map *fib; /* of fib_lookup; NULL: nothing is forwarded */
+	struct gp_log *log; /* of trace_printk (rt/log.h); NULL: nobody reads it */
+	uint32_t alone; /* no other thread runs programs on these maps meanwhile: sums need no lock */
+	uint32_t reserved;
+	void (*yield)(const struct gp_env *env); /* images with GP_PROG_INTERLEAVE: let other lanes run */
 };
 
 /*
@@ -98,6 +115,7 @@ struct gp_clock {
 	uint64_t tsc;
 	uint64_t ns;
 	uint64_t mult;
+	uint64_t boot; /* nanoseconds of CLOCK_BOOTTIME ahead of this clock */
 };
 
 /* Per device thread. */
@@ -117,7 +135,7 @@ struct gp_packet_in { /* as struct virtio_gpgpu_packet_desc, host endian */
 struct gp_packet_out { /* as struct virtio_gpgpu_packet_result */
 	uint32_t verdict, egress_port;
 	uint32_t data_off, data_len;
-	uint16_t meta_len, fault;
+	uint16_t meta_len, fault; /* fault GP_FAULT_TAIL: egress_port is the map, fault_insn the index */
 	uint32_t fault_insn;
 };
 

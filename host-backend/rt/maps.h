@@ -65,4 +65,38 @@ int gp_map_update(struct gp_map *map, const void *key, const void *value, uint64
 int gp_map_delete(struct gp_map *map, const void *key);
 int gp_map_next_key(struct gp_map *map, const void *key, void *next);
 
+/*
+ * gp_map_pop() - look up and delete. QUEUE, STACK: @key is not used; look-up is a peek and update a push there,
+ * with BPF_ANY or BPF_EXIST (throws out the oldest of a full one). Hash kinds too.
+ *
+ * A Bloom filter: update adds the value; look-up takes the value as @key and only says whether it may be there.
+ */
+int gp_map_pop(struct gp_map *map, const void *key, void *value);
+
+/*
+ * Values that programs do not see but as what they stand for: a PROG_ARRAY has 1 where there is a program,
+ * a map of maps the slot in env->inner + 1. The caller keeps the objects; what an element stood for may go when
+ * no program runs any more, after gp_map_forget_inner().
+ *
+ * gp_map_may_be_inner() - whether maps of a type can be elements.
+ * gp_map_inner_fits() - whether @desc can be an element of the map with the description @outer.
+ * gp_map_forget_inner() - no element is @slot any more: programs lose access to it.
+ */
+bool gp_map_may_be_inner(uint32_t type);
+bool gp_map_inner_fits(const struct gp_map_desc *outer, const struct gp_map_desc *desc);
+void gp_map_forget_inner(struct gp_map *map, uint32_t slot);
+
+/*
+ * gp_map_records_read() - take records out of a RINGBUF or PERF_EVENT_ARRAY, oldest first.
+ * @buf: out: struct virtio_gpgpu_record, then its bytes padded to 8, for each record.
+ * @num, @dropped: out: how many there are; how many found no room since the map was made.
+ *
+ * Return: bytes, 0 where there is nothing (or what is oldest is not finished), -EMSGSIZE where the next record
+ * does not fit into @size, -EINVAL for another type. One caller at a time.
+ *
+ * gp_map_records_pending() - whether a read would find something. Any thread that holds off readers.
+ */
+int64_t gp_map_records_read(struct gp_map *map, void *buf, uint64_t size, uint32_t *num, uint64_t *dropped);
+bool gp_map_records_pending(struct gp_map *map);
+
 #endif

@@ -61,6 +61,9 @@ struct gp_lane {
 	struct gp_region stack; /* set by the program where a handle may point at it */
 	uint32_t gid[3], lid[3], grp[3];
 	const struct gp_grid *grid;
+	uint32_t tail_map, tail_index; /* fault GP_FAULT_TAIL: map of the program, index in it */
+	struct gp_map *open_map[GP_LANE_RECORDS]; /* records that are reserved; NULL: none */
+	uint32_t open_at[GP_LANE_RECORDS]; /* offset in the map's values */
 };
 
 /* The generated program. Return: r0; ignored where lane->fault was set. */
@@ -97,6 +100,18 @@ uint32_t gp_rt_map_key_size(const struct gp_map *map);
 uint32_t gp_rt_map_value_size(const struct gp_map *map);
 uint32_t gp_rt_map_frozen(const struct gp_map *map); /* nonzero: programs may not write */
 
+/*
+ * gp_rt_map_any() - the map that a handle names: one of the program's, or an element of one of its maps of maps.
+ * gp_rt_inner() - likewise, where it can only be an element of @outer.
+ *
+ * Return: NULL where it is none; also for a processor that guessed the branch wrong.
+ */
+struct gp_map *gp_rt_map_any(struct gp_lane *lane, uint64_t handle);
+struct gp_map *gp_rt_inner(struct gp_lane *lane, const struct gp_map *outer, uint64_t handle);
+
+/* gp_rt_map_bias() - from the handle of a map to that of offset 0 of its values. */
+uint64_t gp_rt_map_bias(uint64_t handle);
+
 /* --------------------------------------------------------------------- lane */
 
 uint32_t gp_rt_data(struct gp_lane *lane); /* struct xdp_md, pointers as offsets in the slot */
@@ -114,6 +129,8 @@ uint32_t gp_rt_egress(struct gp_lane *lane); /* xdp_md.egress_ifindex: 0 */
 uint32_t gp_rt_burn(struct gp_lane *lane, uint64_t cost);
 void gp_rt_fault(struct gp_lane *lane, uint32_t reason, uint32_t insn);
 uint32_t gp_rt_faulted(struct gp_lane *lane); /* reason, or 0 */
+uint32_t gp_rt_alone(struct gp_lane *lane); /* nonzero: nobody else changes map values meanwhile */
+void gp_rt_yield(struct gp_lane *lane); /* other lanes may run now; GP_PROG_INTERLEAVE only */
 void gp_rt_set_stack(struct gp_lane *lane, uint8_t *base, uint64_t size);
 
 /* --------------------------------------------------------------------- maps
@@ -137,9 +154,61 @@ int64_t gp_helper_map_update_any(struct gp_lane *lane, struct gp_map *map, const
 				 const uint8_t *value, uint64_t flags);
 int64_t gp_helper_map_delete_any(struct gp_lane *lane, struct gp_map *map, const uint8_t *key);
 
+/* In a map of maps: the handle of the element (GP_REGION_INNERPTR0), or 0. */
+uint64_t gp_helper_map_lookup_inner(struct gp_lane *lane, struct gp_map *map, const uint8_t *key, uint32_t type,
+				    uint32_t key_size, uint32_t value_size, uint32_t max_entries,
+				    uint32_t num_cpus, uint32_t num_buckets);
+
+/* In any map: a handle, or 0. @bias: gp_rt_map_bias(). */
+uint64_t gp_helper_map_lookup_handle(struct gp_lane *lane, struct gp_map *map, const uint8_t *key, uint64_t bias);
+
+/* As gp_helper_map_lookup(), another CPU's copy. */
+uint64_t gp_helper_map_lookup_percpu(struct gp_lane *lane, struct gp_map *map, const uint8_t *key, uint64_t cpu,
+				     uint32_t type, uint32_t key_size, uint32_t value_size,
+				     uint32_t max_entries, uint32_t num_cpus, uint32_t num_buckets);
+uint64_t gp_helper_map_lookup_percpu_any(struct gp_lane *lane, struct gp_map *map, const uint8_t *key,
+					 uint64_t cpu);
+
+/* Queues, stacks and Bloom filters. @value: value_size bytes; pop and peek fill it (a Bloom filter reads it). */
+int64_t gp_helper_map_push(struct gp_lane *lane, struct gp_map *map, const uint8_t *value, uint64_t flags);
+int64_t gp_helper_map_pop(struct gp_lane *lane, struct gp_map *map, uint8_t *value);
+int64_t gp_helper_map_peek(struct gp_lane *lane, struct gp_map *map, uint8_t *value);
+
+/* The verdict, XDP_REDIRECT where the map has that key. */
+uint64_t gp_helper_redirect_map(struct gp_lane *lane, struct gp_map *map, uint64_t key, uint64_t flags,
+				uint32_t type, uint32_t key_size, uint32_t value_size, uint32_t max_entries,
+				uint32_t num_cpus, uint32_t num_buckets);
+uint64_t gp_helper_redirect_map_any(struct gp_lane *lane, struct gp_map *map, uint64_t key, uint64_t flags);
+
+/*
+ * gp_helper_tail_call() - @m: the map's number in the program. Return: a negative errno and the program goes on;
+ * or the lane has the fault GP_FAULT_TAIL and the program has to be left.
+ */
+int64_t gp_helper_tail_call(struct gp_lane *lane, struct gp_map *map, uint32_t m, uint64_t index);
+
+/*
+ * Records. reserve: offset in the map's values, plus 1, or 0. submit and discard take the handle of what reserve
+ * returned; not 0 where the lane has reserved no such record. @data is good for @size.
+ */
+uint64_t gp_helper_ringbuf_reserve(struct gp_lane *lane, struct gp_map *map, uint64_t size, uint64_t flags);
+int64_t gp_helper_ringbuf_submit(struct gp_lane *lane, uint64_t record, uint64_t flags);
+int64_t gp_helper_ringbuf_discard(struct gp_lane *lane, uint64_t record, uint64_t flags);
+int64_t gp_helper_ringbuf_output(struct gp_lane *lane, struct gp_map *map, const uint8_t *data, uint64_t size,
+				 uint64_t flags);
+uint64_t gp_helper_ringbuf_query(struct gp_lane *lane, struct gp_map *map, uint64_t flags);
+int64_t gp_helper_perf_output(struct gp_lane *lane, struct gp_map *map, uint64_t flags, const uint8_t *data,
+			      uint64_t size);
+
+/* gp_lane_end() - discard what a lane has left reserved; the loops call it behind every lane. */
+void gp_lane_end(struct gp_lane *lane);
+
 /* ------------------------------------------------------------------ helpers */
 
 uint64_t gp_helper_ktime(struct gp_lane *lane); /* nanoseconds, monotonic */
+uint64_t gp_helper_boot_time(struct gp_lane *lane); /* with the time that the host slept */
+uint64_t gp_helper_jiffies(struct gp_lane *lane); /* 250 a second */
+uint64_t gp_helper_numa_node(struct gp_lane *lane);
+uint64_t gp_helper_buff_len(struct gp_lane *lane);
 uint64_t gp_helper_prandom(struct gp_lane *lane); /* 32 bits */
 uint64_t gp_helper_cpu(struct gp_lane *lane);
 uint64_t gp_helper_redirect(struct gp_lane *lane, uint64_t ifindex, uint64_t flags);
@@ -152,6 +221,12 @@ int64_t gp_helper_store_bytes(struct gp_lane *lane, uint64_t offset, const uint8
 /* @from and @to are good for their sizes; NULL with size 0. Sizes beyond 512 in all: -EINVAL. */
 int64_t gp_helper_csum_diff(struct gp_lane *lane, const uint8_t *from, uint64_t from_size, const uint8_t *to,
 			    uint64_t to_size, uint64_t seed);
+
+/* @string is a handle: a string ends with its region, too. */
+int64_t gp_helper_strncmp(struct gp_lane *lane, const uint8_t *at, uint64_t size, uint64_t string);
+int64_t gp_helper_trace(struct gp_lane *lane, const uint8_t *format, uint64_t size, uint64_t a, uint64_t b,
+			uint64_t c);
+int64_t gp_helper_fib_lookup(struct gp_lane *lane, uint8_t *params, uint64_t size, uint64_t flags);
 
 /*
  * GPGPU_HELPERS of spec/gpgpu_bpf.h, by the same names: uint64_t gp_helper_<name>(lane, uint64_t a, b, c).
