@@ -90,6 +90,7 @@ void vgpgpu_dev_saw_generation(struct vgpgpu_device *gdev, u32 generation)
 	while (generation && (s32)(generation - old) > 0) {
 		if (try_cmpxchg(&gdev->generation, &old, generation)) {
 			WRITE_ONCE(gdev->caps_valid, false);
+			wake_up_all(&gdev->map_wait);
 			break;
 		}
 	}
@@ -127,6 +128,7 @@ void vgpgpu_dev_stop(struct vgpgpu_device *gdev)
 	vgpgpu_queues_disable(gdev);
 	virtio_reset_device(gdev->vdev);
 	vgpgpu_queues_drop(gdev);
+	wake_up_all(&gdev->map_wait);
 }
 
 /* The device does not answer, or asked for it: reset it and begin again. */
@@ -177,12 +179,22 @@ static const struct drm_ioctl_desc ioctls[] = {
 	DRM_IOCTL_DEF_DRV(VIRTIO_GPGPU_JOB_WAIT, vgpgpu_job_wait_ioctl, 0),
 	DRM_IOCTL_DEF_DRV(VIRTIO_GPGPU_JOB_CANCEL, vgpgpu_job_cancel_ioctl, 0),
 	DRM_IOCTL_DEF_DRV(VIRTIO_GPGPU_JOB_DESTROY, vgpgpu_job_destroy_ioctl, 0),
+	DRM_IOCTL_DEF_DRV(VIRTIO_GPGPU_MAP_BULK, vgpgpu_map_bulk_ioctl, 0),
+	DRM_IOCTL_DEF_DRV(VIRTIO_GPGPU_MAP_READ, vgpgpu_map_read_ioctl, 0),
 };
 
 static const struct file_operations fops = {
 	.owner		= THIS_MODULE,
-	DRM_ACCEL_FOPS,
+	.open		= accel_open,
+	.release	= drm_release,
+	.unlocked_ioctl	= drm_ioctl,
+	.compat_ioctl	= drm_compat_ioctl,
+	.poll		= vgpgpu_poll,
+	.read		= drm_read,
+	.llseek		= noop_llseek,
+	.mmap		= drm_gem_mmap,
 	.show_fdinfo	= drm_show_fdinfo,
+	.fop_flags	= FOP_UNSIGNED_OFFSET,
 };
 
 static const struct drm_driver driver = {
@@ -272,6 +284,7 @@ static void dev_release(struct drm_device *drm, void *data)
 		drm_mm_takedown(&gdev->mm);
 	for (i = 0; i < VGPGPU_NUM_OBJECTS; i++)
 		ida_destroy(&gdev->ids[i]);
+	xa_destroy(&gdev->record_maps);
 	mutex_destroy(&gdev->caps_lock);
 	mutex_destroy(&gdev->state_lock);
 }
@@ -286,6 +299,8 @@ static int dev_init(struct vgpgpu_device *gdev)
 	spin_lock_init(&gdev->slot_lock);
 	init_waitqueue_head(&gdev->mm_wait);
 	init_waitqueue_head(&gdev->slot_wait);
+	init_waitqueue_head(&gdev->map_wait);
+	xa_init_flags(&gdev->record_maps, XA_FLAGS_LOCK_IRQ);
 	INIT_LIST_HEAD(&gdev->slot_queue);
 	gdev->max_jobs = gdev->max_slots = 16;	/* until the capabilities are known */
 	for (i = 0; i < VGPGPU_NUM_OBJECTS; i++)

@@ -15,6 +15,7 @@
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
+#include <linux/xarray.h>
 
 #include <drm/drm_device.h>
 #include <drm/drm_mm.h>
@@ -94,6 +95,9 @@ struct vgpgpu_device {
 	unsigned int cancel_delay_ms;
 	bool cancel_stopped;
 	struct delayed_work cancel_work;
+
+	struct xarray record_maps;	/* irq safe; by id: maps with records, for the event queue */
+	wait_queue_head_t map_wait;	/* woken when one of them has records, or the device was lost */
 
 	struct vgpgpu_events *events;
 	struct vgpgpu_executioner *executioner;	/* the watchdog's */

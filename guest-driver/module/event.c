@@ -20,6 +20,7 @@
 #include "drv.h"
 #include "event.h"
 #include "job.h"
+#include "map.h"
 #include "vq.h"
 
 #define NUM_EVENTS	16
@@ -95,6 +96,9 @@ static void event_act(struct vgpgpu_device *gdev, const struct virtio_gpgpu_even
 		dev_info(gdev->drm.dev, "device ready, generation %llu\n", value);
 		generation = value;
 		break;
+	case VIRTIO_GPGPU_EV_MAP_DATA:
+		vgpgpu_map_has_data(gdev, value);
+		break;
 	case VIRTIO_GPGPU_EV_QUOTA:
 		WRITE_ONCE(gdev->caps_valid, false);	/* the memory limit is in there */
 		break;
@@ -104,6 +108,7 @@ static void event_act(struct vgpgpu_device *gdev, const struct virtio_gpgpu_even
 	/* What was lost can have been of any kind: ask for everything again. */
 	if (event->dropped) {
 		WRITE_ONCE(gdev->caps_valid, false);
+		vgpgpu_maps_have_data(gdev);
 		queue_work(vgpgpu_wq, &gdev->config_work);
 	}
 }

@@ -5,6 +5,10 @@
  * How it works: keys and values are copied between the user and the command; the driver knows their
  * sizes from the map's creation and checks what the user says against them, so that a command is as long
  * as its map wants it and an answer is never copied past the user's room.
+ *
+ * Values of a PROG_ARRAY and of a map of maps name programs and maps: the user writes handles of its own file, and the
+ * device gets its ids for them. An id that is given back meanwhile is refused by the device, since only this
+ * file's context may use what this file has.
  */
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -14,15 +18,62 @@
 #include "ctx.h"
 #include "map.h"
 
-struct vgpgpu_map {
-	struct vgpgpu_obj obj;
-	u32 key_size;
-	u32 value_size;			/* as it travels: of all CPUs, each padded to 8 */
-};
-
 static void map_free(struct vgpgpu_obj *obj)
 {
-	kfree(container_of(obj, struct vgpgpu_map, obj));
+	struct vgpgpu_map *map = container_of(obj, struct vgpgpu_map, obj);
+
+	vgpgpu_map_records_fini(map);
+	kfree(map);
+}
+
+static bool has_copies(u32 type)
+{
+	return type == VIRTIO_GPGPU_MAP_PERCPU_ARRAY || type == VIRTIO_GPGPU_MAP_PERCPU_HASH ||
+	       type == VIRTIO_GPGPU_MAP_LRU_PERCPU_HASH;
+}
+
+/* Return: the map behind a handle of this file, with a reference, or NULL */
+struct vgpgpu_map *vgpgpu_map_find(struct vgpgpu_ctx *ctx, u32 handle)
+{
+	struct vgpgpu_obj *obj = vgpgpu_ctx_find(&ctx->maps, handle);
+
+	return obj ? container_of(obj, struct vgpgpu_map, obj) : NULL;
+}
+
+/**
+ * vgpgpu_map_value_id() - make the device's id of a handle that is written to a map
+ * @ctx:	context of the file that the handle is of
+ * @map:	map; others than PROG_ARRAY and maps of maps are left alone
+ * @value:	in the request
+ *
+ * Return: 0, or -ENOENT if the file has no such handle
+ */
+int vgpgpu_map_value_id(struct vgpgpu_ctx *ctx, const struct vgpgpu_map *map, void *value)
+{
+	struct vgpgpu_obj *obj;
+	struct xarray *handles;
+	u32 handle;
+
+	switch (map->type) {
+	case VIRTIO_GPGPU_MAP_PROG_ARRAY:
+		handles = &ctx->progs;
+		break;
+	case VIRTIO_GPGPU_MAP_ARRAY_OF_MAPS:
+	case VIRTIO_GPGPU_MAP_HASH_OF_MAPS:
+		handles = &ctx->maps;
+		break;
+	default:
+		return 0;
+	}
+	if (map->value_size != sizeof(handle))
+		return -EINVAL;
+	memcpy(&handle, value, sizeof(handle));
+	obj = vgpgpu_ctx_find(handles, handle);
+	if (!obj)
+		return -ENOENT;
+	*(__le32 *)value = cpu_to_le32(obj->id);
+	vgpgpu_obj_put(obj);
+	return 0;
 }
 
 /* Return: bytes of a value as it travels, or -errno */
@@ -32,7 +83,7 @@ static int travel_size(struct vgpgpu_device *gdev, u32 type, u32 value_size, u32
 	int ret;
 
 	*size = value_size;
-	if (type != VIRTIO_GPGPU_MAP_PERCPU_ARRAY)
+	if (!has_copies(type))
 		return 0;
 	ret = vgpgpu_caps_get(gdev, &caps);
 	if (ret)
@@ -50,10 +101,12 @@ int vgpgpu_map_create_ioctl(struct drm_device *drm, void *data, struct drm_file 
 	struct vgpgpu_ctx *ctx = file->driver_priv;
 	struct virtio_gpgpu_req_map_create *req;
 	struct vgpgpu_cmd *cmd;
-	struct vgpgpu_map *map;
+	struct vgpgpu_map *map, *inner = NULL;
 	int ret;
 
 	memset(&args->result, 0, sizeof(args->result));
+	if (args->pad)
+		return -EINVAL;
 	ret = vgpgpu_ctx_get_ready(ctx, &args->result);
 	if (ret)
 		return ret;
@@ -68,7 +121,18 @@ int vgpgpu_map_create_ioctl(struct drm_device *drm, void *data, struct drm_file 
 		kfree(map);
 		return ret;
 	}
+	map->type = args->type;
 	map->key_size = args->key_size;
+	if (args->inner) {
+		inner = vgpgpu_map_find(ctx, args->inner);
+		if (!inner) {
+			ret = -ENOENT;
+			goto put_map;
+		}
+	}
+	ret = vgpgpu_map_records_init(map);
+	if (ret)
+		goto put_map;
 
 	cmd = vgpgpu_cmd_alloc(gdev, VIRTIO_GPGPU_CMD_MAP_CREATE, ctx->obj.id, sizeof(*req),
 			       sizeof(struct virtio_gpgpu_resp_hdr));
@@ -85,6 +149,8 @@ int vgpgpu_map_create_ioctl(struct drm_device *drm, void *data, struct drm_file 
 	req->map_flags = cpu_to_le32(args->flags);
 	static_assert(sizeof(req->name) == sizeof(args->name));
 	memcpy(req->name, args->name, sizeof(req->name));
+	if (inner)
+		req->inner = cpu_to_le32(inner->obj.id);
 	vgpgpu_obj_get(&map->obj);
 	cmd->creates = &map->obj;
 	ret = vgpgpu_cmd_run(cmd, &args->result);
@@ -93,10 +159,11 @@ int vgpgpu_map_create_ioctl(struct drm_device *drm, void *data, struct drm_file 
 		goto put_map;
 
 	ret = xa_alloc(&ctx->maps, &args->handle, &map->obj, xa_limit_31b, GFP_KERNEL_ACCOUNT);
-	if (!ret)
-		return 0;
 put_map:
-	vgpgpu_obj_put(&map->obj);
+	if (inner)
+		vgpgpu_obj_put(&inner->obj);
+	if (ret)
+		vgpgpu_obj_put(&map->obj);
 	return ret;
 }
 
@@ -149,6 +216,9 @@ static const struct {
 		.type = VIRTIO_GPGPU_CMD_MAP_NEXT_KEY, .sends_key = true, .key_optional = true,
 		.gets_key = true,
 	},
+	[DRM_VIRTIO_GPGPU_MAP_POP] = {
+		.type = VIRTIO_GPGPU_CMD_MAP_POP, .sends_key = true, .gets_value = true,
+	},
 };
 
 /* Copies the answer to the user; @want bytes are what the map's sizes say. */
@@ -169,6 +239,8 @@ static int map_op(struct vgpgpu_ctx *ctx, struct vgpgpu_map *map,
 	bool gets_value = map_ops[args->op].gets_value;
 	bool gets_key = map_ops[args->op].gets_key;
 	struct vgpgpu_device *gdev = map->obj.gdev;
+	bool has = type == VIRTIO_GPGPU_CMD_MAP_LOOKUP && map->type == VIRTIO_GPGPU_MAP_BLOOM_FILTER;
+	u64 user_key = has ? args->value : args->key;
 	u32 out_key = 0, out_value = 0, in = 0;
 	size_t in_cap = sizeof(struct virtio_gpgpu_resp_hdr);
 	struct virtio_gpgpu_req_map_op *req;
@@ -178,7 +250,14 @@ static int map_op(struct vgpgpu_ctx *ctx, struct vgpgpu_map *map,
 
 	if (map_ops[args->op].sends_key && (args->key || !map_ops[args->op].key_optional))
 		out_key = map->key_size;
-	if (map_ops[args->op].sends_value) {
+	if (has) {
+		/* What is asked for is a value, which travels as a key; there is nothing to get. */
+		out_key = map->value_size;
+		gets_value = false;
+		in_cap = sizeof(struct virtio_gpgpu_resp_map_op);
+		if (args->flags || args->value_size != out_key)
+			return -EINVAL;
+	} else if (map_ops[args->op].sends_value) {
 		out_value = map->value_size;
 		if (args->value_size != out_value)
 			return -EINVAL;
@@ -190,7 +269,7 @@ static int map_op(struct vgpgpu_ctx *ctx, struct vgpgpu_map *map,
 		if (args->value_size < in)
 			return -EINVAL;
 		in_cap = sizeof(struct virtio_gpgpu_resp_map_op) + round_up((size_t)in, 8);
-	} else if (!out_value && (args->value || args->value_size)) {
+	} else if (!has && !out_value && (args->value || args->value_size)) {
 		return -EINVAL;
 	}
 
@@ -209,8 +288,11 @@ static int map_op(struct vgpgpu_ctx *ctx, struct vgpgpu_map *map,
 	key = req + 1;
 	value = key + round_up((size_t)out_key, 8);
 	ret = -EFAULT;
-	if (copy_from_user(key, u64_to_user_ptr(args->key), out_key) ||
+	if (copy_from_user(key, u64_to_user_ptr(user_key), out_key) ||
 	    copy_from_user(value, u64_to_user_ptr(args->value), out_value))
+		goto put;
+	ret = out_value ? vgpgpu_map_value_id(ctx, map, value) : 0;
+	if (ret)
 		goto put;
 
 	vgpgpu_obj_get(&map->obj);
@@ -227,18 +309,18 @@ int vgpgpu_map_op_ioctl(struct drm_device *drm, void *data, struct drm_file *fil
 {
 	struct drm_virtio_gpgpu_map_op *args = data;
 	struct vgpgpu_ctx *ctx = file->driver_priv;
-	struct vgpgpu_obj *obj;
+	struct vgpgpu_map *map;
 	int ret;
 
 	memset(&args->result, 0, sizeof(args->result));
 	if (args->op >= ARRAY_SIZE(map_ops) || !map_ops[args->op].type)
 		return -EINVAL;
-	obj = vgpgpu_ctx_find(&ctx->maps, args->handle);
-	if (!obj)
+	map = vgpgpu_map_find(ctx, args->handle);
+	if (!map)
 		return -ENOENT;
 	ret = vgpgpu_ctx_get_ready(ctx, &args->result);
 	if (!ret)
-		ret = map_op(ctx, container_of(obj, struct vgpgpu_map, obj), args);
-	vgpgpu_obj_put(obj);
+		ret = map_op(ctx, map, args);
+	vgpgpu_obj_put(&map->obj);
 	return ret;
 }

@@ -69,6 +69,8 @@ struct drm_virtio_gpgpu_map_create {
 	__u32 handle;			/* out */
 	__u8 name[16];
 	struct drm_virtio_gpgpu_result result;
+	__u32 inner;			/* *_OF_MAPS: a map of the shape that its values have; else 0 */
+	__u32 pad;
 };
 
 /*
@@ -86,7 +88,13 @@ struct drm_virtio_gpgpu_handle {
 #define DRM_VIRTIO_GPGPU_MAP_UPDATE	2
 #define DRM_VIRTIO_GPGPU_MAP_DELETE	3
 #define DRM_VIRTIO_GPGPU_MAP_NEXT_KEY	4	/* key 0: first; next key to `value`; -ENOENT at the end */
+#define DRM_VIRTIO_GPGPU_MAP_POP	5	/* LOOKUP and DELETE in one; QUEUE, STACK, hash maps */
 
+/*
+ * Maps without keys (QUEUE, STACK, BLOOM_FILTER) take key 0. A LOOKUP in a BLOOM_FILTER reads `value` and
+ * returns 0 or -ENOENT. What is written to a PROG_ARRAY or a map of maps is a handle of this file; what is
+ * read is the device's id, or 0 if the handle was destroyed meanwhile.
+ */
 struct drm_virtio_gpgpu_map_op {
 	__u32 handle;
 	__u32 op;			/* DRM_VIRTIO_GPGPU_MAP_* */
@@ -94,6 +102,40 @@ struct drm_virtio_gpgpu_map_op {
 	__u64 value;			/* user pointer */
 	__u32 value_size;		/* bytes at `value`; per-CPU maps: num_cpus values padded to 8 */
 	__u32 flags;			/* UPDATE: BPF_ANY, BPF_NOEXIST, BPF_EXIST */
+	struct drm_virtio_gpgpu_result result;
+};
+
+#define DRM_VIRTIO_GPGPU_MAP_DUMP	1
+#define DRM_VIRTIO_GPGPU_MAP_LOAD	2
+
+/*
+ * Many entries at once, each a key padded to 8 and a value (as it travels) padded to 8, at most 16,384. A DUMP
+ * goes on after `key` and fails with -ENOENT at the end; count is how many there is room for, and then how many
+ * came. A LOAD that fails leaves in count how many entries were taken before.
+ */
+struct drm_virtio_gpgpu_map_bulk {
+	__u32 handle;
+	__u32 op;			/* DRM_VIRTIO_GPGPU_MAP_DUMP, _LOAD */
+	__u64 key;			/* DUMP: user pointer, 0: from the first; LOAD: 0 */
+	__u64 entries;			/* user pointer */
+	__u32 count;			/* in and out */
+	__u32 flags;			/* LOAD: BPF_ANY, BPF_NOEXIST, BPF_EXIST */
+	struct drm_virtio_gpgpu_result result;
+};
+
+/*
+ * Takes records out of a RINGBUF or PERF_EVENT_ARRAY, oldest first: each is struct virtio_gpgpu_record and its bytes,
+ * padded to 8. poll() of the node says EPOLLIN while a map of this file may have records, EPOLLHUP once
+ * the device was lost. A call that a signal interrupts leaves in timeout_ns what is left of the time.
+ */
+struct drm_virtio_gpgpu_map_read {
+	__u32 handle;
+	__u32 size;			/* bytes of room at `data`, at least 8 */
+	__u64 data;			/* user pointer */
+	__s64 timeout_ns;		/* relative; 0: do not wait, negative: no limit; -ETIME when it passes */
+	__u32 bytes;			/* out: of records */
+	__u32 num_records;		/* out */
+	__u64 dropped;			/* out: records that found no room, since the map was made */
 	struct drm_virtio_gpgpu_result result;
 };
 
@@ -226,6 +268,8 @@ struct drm_virtio_gpgpu_job_wait {
 #define DRM_VIRTIO_GPGPU_JOB_WAIT	0x0a
 #define DRM_VIRTIO_GPGPU_JOB_CANCEL	0x0b
 #define DRM_VIRTIO_GPGPU_JOB_DESTROY	0x0c
+#define DRM_VIRTIO_GPGPU_MAP_BULK	0x0d
+#define DRM_VIRTIO_GPGPU_MAP_READ	0x0e
 
 #define DRM_VIRTIO_GPGPU_IO(dir, nr, type) \
 	DRM_##dir(DRM_COMMAND_BASE + DRM_VIRTIO_GPGPU_##nr, struct drm_virtio_gpgpu_##type)
@@ -243,6 +287,8 @@ struct drm_virtio_gpgpu_job_wait {
 #define DRM_IOCTL_VIRTIO_GPGPU_JOB_WAIT		DRM_VIRTIO_GPGPU_IO(IOWR, JOB_WAIT, job_wait)
 #define DRM_IOCTL_VIRTIO_GPGPU_JOB_CANCEL	DRM_VIRTIO_GPGPU_IO(IOWR, JOB_CANCEL, handle)
 #define DRM_IOCTL_VIRTIO_GPGPU_JOB_DESTROY	DRM_VIRTIO_GPGPU_IO(IOWR, JOB_DESTROY, handle)
+#define DRM_IOCTL_VIRTIO_GPGPU_MAP_BULK		DRM_VIRTIO_GPGPU_IO(IOWR, MAP_BULK, map_bulk)
+#define DRM_IOCTL_VIRTIO_GPGPU_MAP_READ		DRM_VIRTIO_GPGPU_IO(IOWR, MAP_READ, map_read)
 
 #if defined(__cplusplus)
 }
