@@ -52,9 +52,23 @@ static const struct tier {
 
 extern const uint8_t gp_rt_bitcode[], gp_rt_bitcode_end[];
 
+/* The run-time library as machine code, best first. */
+extern const uint8_t gp_rt_x86_64[], gp_rt_x86_64_end[], gp_rt_x86_64_v2[], gp_rt_x86_64_v2_end[],
+	gp_rt_x86_64_v3[], gp_rt_x86_64_v3_end[];
+
+static const struct library {
+	const char *cpu;
+	const uint8_t *code, *end;
+} libraries[] = {
+	{ "x86-64-v3", gp_rt_x86_64_v3, gp_rt_x86_64_v3_end },
+	{ "x86-64-v2", gp_rt_x86_64_v2, gp_rt_x86_64_v2_end },
+	{ "x86-64", gp_rt_x86_64, gp_rt_x86_64_end },
+};
+
 static LLVMContextRef context;
 static LLVMModuleRef module;
 static LLVMTargetMachineRef machine, fast_machine;
+static const struct library *library;
 static const char *cpu;
 
 /* Errors that LLVM reported through the diagnostic handler; the first one's words. */
@@ -92,24 +106,6 @@ void gp_emit_on_fatal(void (*fatal)(const char *message))
 const char *gp_emit_target(void)
 {
 	return cpu;
-}
-
-/* Functions that LLVM may call although nobody wrote the call: kept until code has been made. */
-static bool is_libcall(const char *name, bool *libm)
-{
-	static const char *const mem[] = { "memcpy", "memmove", "memset", "memcmp" };
-	static const char *const math[] = { "fma",   "fmaf",  "floor",	"floorf", "ceil",
-					    "ceilf", "trunc", "truncf", "rint",	  "rintf" };
-
-	*libm = false;
-	for (size_t i = 0; i < sizeof(mem) / sizeof(*mem); i++)
-		if (!strcmp(name, mem[i]))
-			return true;
-	*libm = true;
-	for (size_t i = 0; i < sizeof(math) / sizeof(*math); i++)
-		if (!strcmp(name, math[i]))
-			return true;
-	return false;
 }
 
 static void set_string_attribute(LLVMValueRef fn, const char *name, const char *value)
@@ -161,7 +157,7 @@ static void mark_constants(void)
 {
 	static const char *const names[] = { "gp_rt_arg_base",	"gp_rt_arg_size", "gp_rt_arg_writable",
 					     "gp_rt_arg_value", "gp_rt_map",	  "gp_rt_map_values",
-					     "gp_rt_map_frozen" };
+					     "gp_rt_map_frozen", "gp_rt_alone" };
 	unsigned int kind = LLVMGetMDKindIDInContext(context, "invariant.load", 14);
 	LLVMMetadataRef empty = LLVMMDNodeInContext2(context, NULL, 0);
 
@@ -180,43 +176,75 @@ static void mark_constants(void)
 static void pick_cpu(void)
 {
 	__builtin_cpu_init();
-	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("fma"))
-		cpu = "x86-64-v3";
-	else if (__builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("popcnt"))
-		cpu = "x86-64-v2";
-	else
-		cpu = "x86-64";
+	library = libraries;
+	if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi2") ||
+	    !__builtin_cpu_supports("fma") || !__builtin_cpu_supports("lzcnt") ||
+	    !__builtin_cpu_supports("movbe"))
+		library++;
+	if (library > libraries && (!__builtin_cpu_supports("sse4.2") || !__builtin_cpu_supports("popcnt")))
+		library++;
+	cpu = library->cpu;
 }
 
-/* Only @entry can be reached from outside; what LLVM may call stays as well. */
+/* Only @entry can be reached from outside. */
 static void make_internal(const char *entry, bool frames)
 {
-	LLVMValueRef used;
-	bool libm;
-
-	for (const char *const *name = (const char *const[]){ "llvm.used", "llvm.compiler.used", NULL };
-	     *name; name++) {
-		used = LLVMGetNamedGlobal(module, *name);
-		if (used)
-			LLVMDeleteGlobal(used);
-	}
 	for (LLVMValueRef fn = LLVMGetFirstFunction(module); fn; fn = LLVMGetNextFunction(fn)) {
-		const char *name = LLVMGetValueName(fn);
-
 		if (LLVMIsDeclaration(fn))
 			continue;
 		set_target(fn);
 		if (frames)
 			set_string_attribute(fn, "warn-stack-size", "0");
-		if (is_libcall(name, &libm) && !(libm && !strcmp(cpu, "x86-64-v3"))) {
-			LLVMSetVisibility(fn, LLVMHiddenVisibility);
-		} else if (strcmp(name, entry)) {
+		if (strcmp(LLVMGetValueName(fn), entry)) {
 			LLVMSetLinkage(fn, LLVMInternalLinkage);
 			LLVMSetVisibility(fn, LLVMDefaultVisibility);
 		} else {
 			LLVMSetVisibility(fn, LLVMHiddenVisibility);
 		}
 	}
+}
+
+static bool has_attribute(LLVMValueRef fn, const char *name)
+{
+	unsigned int kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
+
+	return LLVMGetEnumAttributeAtIndex(fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, kind);
+}
+
+/*
+ * What does not inline becomes a declaration, since the library's machine code has it; what LLVM has found
+ * out about it stays. That is most of the library, so that a program's module is small.
+ */
+static const char *outline(void)
+{
+	static char why[GP_MESSAGE];
+	LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+	LLVMErrorRef error = LLVMRunPasses(module, "cgscc(function-attrs)", machine, options);
+	char *text;
+
+	for (const char *const *name = (const char *const[]){ "llvm.used", "llvm.compiler.used", NULL };
+	     *name; name++) {
+		LLVMValueRef used = LLVMGetNamedGlobal(module, *name);
+
+		if (used)
+			LLVMDeleteGlobal(used);
+	}
+	for (LLVMValueRef fn = LLVMGetFirstFunction(module); fn; fn = LLVMGetNextFunction(fn)) {
+		if (LLVMIsDeclaration(fn) || LLVMGetLinkage(fn) != LLVMExternalLinkage ||
+		    has_attribute(fn, "alwaysinline") || !strncmp(LLVMGetValueName(fn), "gp_entry_", 9))
+			continue;
+		LLVMSetLinkage(fn, LLVMAvailableExternallyLinkage);
+		LLVMSetVisibility(fn, LLVMHiddenVisibility);
+	}
+	if (!error)
+		error = LLVMRunPasses(module, "elim-avail-extern", machine, options);
+	LLVMDisposePassBuilderOptions(options);
+	if (!error)
+		return NULL;
+	text = LLVMGetErrorMessage(error);
+	snprintf(why, sizeof(why), "%s", text);
+	LLVMDisposeErrorMessage(text);
+	return why;
 }
 
 static bool compiler_failed(struct gp_verdict *verdict, const char *stage, const char *what)
@@ -257,8 +285,8 @@ static bool generate(const char *entry, LLVMTargetMachineRef with, bool lines, s
 		return compiler_failed(verdict, "code", text ? text : "failed");
 	if (errors)
 		return compiler_failed(verdict, "code", first_error);
-	ok = gp_image_flatten((const uint8_t *)LLVMGetBufferStart(object), LLVMGetBufferSize(object), entry,
-			      code, why);
+	ok = gp_image_flatten((const uint8_t *)LLVMGetBufferStart(object), LLVMGetBufferSize(object),
+			      library->code, (size_t)(library->end - library->code), entry, code, why);
 	if (ok && lines)
 		ok = gp_line_table((const uint8_t *)LLVMGetBufferStart(object), LLVMGetBufferSize(object),
 				   code, why);
@@ -397,5 +425,6 @@ const char *gp_emit_init(void)
 	LLVMDisposeMessage(layout);
 	LLVMDisposeTargetData(data);
 	mark_constants();
-	return warm_up();
+	message = (char *)outline();
+	return message ? message : warm_up();
 }

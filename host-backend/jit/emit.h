@@ -49,12 +49,13 @@ void gp_emit_on_fatal(void (*fatal)(const char *message));
 
 /*
  * gp_image_flatten() - lay the sections of an ELF relocatable out and apply its relocations (image.c).
+ * @library: another one, for what the first does not define.
  * @entry: name of the function that the image starts at.
  * @error: out: what does not fit.
  *
  * Return: true if @code was filled.
  */
-bool gp_image_flatten(const uint8_t *elf, size_t size, const char *entry, struct gp_code *code,
-		      char error[GP_MESSAGE]);
+bool gp_image_flatten(const uint8_t *elf, size_t size, const uint8_t *library, size_t library_size,
+		      const char *entry, struct gp_code *code, char error[GP_MESSAGE]);
 
 #endif

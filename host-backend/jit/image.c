@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * image.c - an ELF relocatable to a flat image that needs no loader.
+ * image.c - an ELF relocatable and parts of the run-time library to a flat image that needs no loader.
  *
- * Code and constants are laid out one behind the other and references between them, all relative, are
- * filled in. Whatever would need more than that is refused by name: writable data, undefined
+ * The program's code, the library's functions that it calls, and constants are laid out one behind the other and
+ * references between them, all relative, are filled in. The library lies in memory as an object, too, with a section
+ * for each function. Whatever would need more than that is refused by name: writable data, undefined
  * symbols, absolute addresses. So the process that maps an image has nothing to resolve.
  *
  * The object is LLVM's work on hostile input, so nothing in it is believed: every offset is checked.
@@ -16,24 +17,32 @@
 
 #define IMAGE_MAX  (64u << 20)
 #define NOT_PLACED GP_NOT_PLACED
+#define WANTED	   (UINT32_MAX - 1)
 
 struct object {
 	const uint8_t *bytes;
 	size_t size;
 	const Elf64_Ehdr *header;
 	const Elf64_Shdr *sections;
-	uint32_t *place;	 /* by section: offset in the image, or NOT_PLACED */
+	uint32_t *place; /* by section: offset in the image, NOT_PLACED, or WANTED for a while */
 	const Elf64_Sym *symbols;
 	uint64_t num_symbols;
 	const char *strings;  /* of the symbols; ends with a NUL */
 	uint64_t strings_size;
+	struct image *image;
+};
+
+enum { PROGRAM, LIBRARY, NUM_OBJECTS };
+
+struct image {
+	struct object objects[NUM_OBJECTS];
 	struct gp_code *code;
 	char *error;
 };
 
 static bool fail(struct object *obj, const char *what, const char *name)
 {
-	snprintf(obj->error, GP_MESSAGE, "%s%s%s", what, name ? " " : "", name ? name : "");
+	snprintf(obj->image->error, GP_MESSAGE, "%s%s%s", what, name ? " " : "", name ? name : "");
 	return false;
 }
 
@@ -77,55 +86,130 @@ static const char *symbol_name(const struct object *obj, const Elf64_Sym *sym)
 	return sym->st_name < obj->strings_size ? obj->strings + sym->st_name : "?";
 }
 
-/* Code first, then constants, each at its alignment. */
-static bool place_sections(struct object *obj)
+/* Where a symbol is: @in, the object, and its section. */
+static bool find_symbol(struct object *obj, const Elf64_Sym *sym, struct object **in, const Elf64_Sym **found)
 {
-	uint64_t at = 0;
+	struct object *library = &obj->image->objects[LIBRARY];
+	const char *name = symbol_name(obj, sym);
 
-	for (int pass = 0; pass < 2; pass++) {
-		for (int i = 0; i < obj->header->e_shnum; i++) {
-			const Elf64_Shdr *s = &obj->sections[i];
-			uint64_t align = s->sh_addralign ? s->sh_addralign : 1;
-
-			if (!pass)
-				obj->place[i] = NOT_PLACED;
-			/* Unwind tables have no reader here. */
-			if (!(s->sh_flags & SHF_ALLOC) || !s->sh_size || s->sh_type == SHT_X86_64_UNWIND ||
-			    s->sh_type == SHT_NOTE || !!(s->sh_flags & SHF_EXECINSTR) == pass)
-				continue;
-			if ((s->sh_flags & SHF_WRITE) || s->sh_type != SHT_PROGBITS)
-				return fail(obj, "code needs writable data", NULL);
-			if ((align & (align - 1)) || align > 4096 || s->sh_size > IMAGE_MAX)
-				return fail(obj, "impossible section", NULL);
-			at = (at + align - 1) & ~(align - 1);
-			obj->place[i] = (uint32_t)at;
-			at += s->sh_size;
-			if (at > IMAGE_MAX)
-				return fail(obj, "image too large", NULL);
+	*in = obj;
+	*found = sym;
+	if (sym->st_shndx == SHN_UNDEF) {
+		*in = library;
+		for (uint64_t i = 0; i < library->num_symbols; i++) {
+			*found = &library->symbols[i];
+			if ((*found)->st_shndx != SHN_UNDEF &&
+			    ELF64_ST_BIND((*found)->st_info) != STB_LOCAL &&
+			    !strcmp(symbol_name(library, *found), name))
+				break;
+			*found = NULL;
 		}
+		if (!*found)
+			return fail(obj, "undefined symbol", name);
 	}
-	if (!at)
-		return fail(obj, "no code", NULL);
-	obj->code->size = (uint32_t)at;
-	obj->code->bytes = calloc(1, at);
-	if (!obj->code->bytes)
-		return fail(obj, "out of memory", NULL);
-	for (int i = 0; i < obj->header->e_shnum; i++)
-		if (obj->place[i] != NOT_PLACED)
-			memcpy(obj->code->bytes + obj->place[i], obj->bytes + obj->sections[i].sh_offset,
-			       obj->sections[i].sh_size);
+	if ((*found)->st_shndx >= (*in)->header->e_shnum ||
+	    (*found)->st_value > (*in)->sections[(*found)->st_shndx].sh_size)
+		return fail(obj, "symbol outside the code", name);
 	return true;
 }
 
-/* Where a symbol is in the image. */
-static bool symbol_place(struct object *obj, const Elf64_Sym *sym, int64_t *at)
+static const Elf64_Rela *relocations(const struct object *obj, int i, uint64_t *count)
 {
-	if (sym->st_shndx == SHN_UNDEF)
-		return fail(obj, "undefined symbol", symbol_name(obj, sym));
-	if (sym->st_shndx >= obj->header->e_shnum || obj->place[sym->st_shndx] == NOT_PLACED ||
-	    sym->st_value > obj->sections[sym->st_shndx].sh_size)
-		return fail(obj, "symbol outside the code", symbol_name(obj, sym));
-	*at = (int64_t)obj->place[sym->st_shndx] + (int64_t)sym->st_value;
+	const Elf64_Shdr *s = &obj->sections[i];
+
+	*count = s->sh_type == SHT_RELA && s->sh_info < obj->header->e_shnum && s->sh_offset % 8 == 0
+			 ? s->sh_size / sizeof(Elf64_Rela)
+			 : 0;
+	return (const void *)(obj->bytes + s->sh_offset);
+}
+
+static bool has_code(const Elf64_Shdr *s)
+{
+	/* Unwind tables have no reader here. */
+	return (s->sh_flags & SHF_ALLOC) && s->sh_size && s->sh_type != SHT_X86_64_UNWIND &&
+	       s->sh_type != SHT_NOTE;
+}
+
+/* Of the program everything; of the library what is referred to, and by that, until nothing new is found. */
+static bool find_wanted(struct image *image)
+{
+	struct object *obj, *in;
+	const Elf64_Sym *sym;
+	bool more = true;
+
+	for (int i = 0; i < image->objects[PROGRAM].header->e_shnum; i++)
+		if (has_code(&image->objects[PROGRAM].sections[i]))
+			image->objects[PROGRAM].place[i] = WANTED;
+	while (more) {
+		more = false;
+		for (int o = 0; o < NUM_OBJECTS; o++) {
+			obj = &image->objects[o];
+			for (int i = 0; i < obj->header->e_shnum; i++) {
+				uint64_t count;
+				const Elf64_Rela *rela = relocations(obj, i, &count);
+
+				if (!count || obj->place[obj->sections[i].sh_info] != WANTED)
+					continue;
+				for (uint64_t r = 0; r < count; r++) {
+					if (ELF64_R_SYM(rela[r].r_info) >= obj->num_symbols)
+						return fail(obj, "bad relocation", NULL);
+					if (!find_symbol(obj, &obj->symbols[ELF64_R_SYM(rela[r].r_info)], &in,
+							 &sym))
+						return false;
+					if (o == PROGRAM && in == obj)
+						continue;
+					more |= in->place[sym->st_shndx] != WANTED;
+					in->place[sym->st_shndx] = WANTED;
+				}
+			}
+		}
+	}
+	return true;
+}
+
+static bool place_sections(struct object *obj, bool code, uint64_t *at)
+{
+	for (int i = 0; i < obj->header->e_shnum; i++) {
+		const Elf64_Shdr *s = &obj->sections[i];
+		uint64_t align = s->sh_addralign ? s->sh_addralign : 1;
+
+		if (obj->place[i] != WANTED || !(s->sh_flags & SHF_EXECINSTR) == code)
+			continue;
+		if ((s->sh_flags & SHF_WRITE) || s->sh_type != SHT_PROGBITS)
+			return fail(obj, "code needs writable data", NULL);
+		if ((align & (align - 1)) || align > 4096 || s->sh_size > IMAGE_MAX)
+			return fail(obj, "impossible section", NULL);
+		*at = (*at + align - 1) & ~(align - 1);
+		obj->place[i] = (uint32_t)*at;
+		*at += s->sh_size;
+		if (*at > IMAGE_MAX)
+			return fail(obj, "image too large", NULL);
+	}
+	return true;
+}
+
+/* Code first, the program's and the library's, then constants, each at its alignment. */
+static bool lay_out(struct image *image)
+{
+	struct object *objects = image->objects;
+	uint64_t at = 0;
+
+	for (int constants = 0; constants < 2; constants++)
+		for (int o = 0; o < NUM_OBJECTS; o++)
+			if (!place_sections(&objects[o], !constants, &at))
+				return false;
+	if (!at)
+		return fail(objects, "no code", NULL);
+	image->code->size = (uint32_t)at;
+	image->code->bytes = calloc(1, at);
+	if (!image->code->bytes)
+		return fail(objects, "out of memory", NULL);
+	for (int o = 0; o < NUM_OBJECTS; o++)
+		for (int i = 0; i < objects[o].header->e_shnum; i++)
+			if (objects[o].place[i] != NOT_PLACED)
+				memcpy(image->code->bytes + objects[o].place[i],
+				       objects[o].bytes + objects[o].sections[i].sh_offset,
+				       objects[o].sections[i].sh_size);
 	return true;
 }
 
@@ -133,15 +217,21 @@ static bool relocate(struct object *obj, uint32_t section, const Elf64_Rela *rel
 {
 	uint64_t type = ELF64_R_TYPE(rela->r_info), sym = ELF64_R_SYM(rela->r_info);
 	uint64_t bytes = type == R_X86_64_PC64 ? 8 : 4;
-	int64_t where = (int64_t)obj->place[section] + (int64_t)rela->r_offset, target, value;
+	int64_t where = (int64_t)obj->place[section] + (int64_t)rela->r_offset, value;
+	struct gp_code *code = obj->image->code;
+	const Elf64_Sym *target;
+	struct object *in;
 	char name[32];
 
 	if (sym >= obj->num_symbols || rela->r_offset > obj->sections[section].sh_size ||
 	    bytes > obj->sections[section].sh_size - rela->r_offset)
 		return fail(obj, "bad relocation", NULL);
-	if (!symbol_place(obj, &obj->symbols[sym], &target))
+	if (!find_symbol(obj, &obj->symbols[sym], &in, &target))
 		return false;
-	value = (int64_t)((uint64_t)target + (uint64_t)rela->r_addend - (uint64_t)where);
+	if (in->place[target->st_shndx] == NOT_PLACED)
+		return fail(obj, "symbol outside the code", symbol_name(in, target));
+	value = (int64_t)((uint64_t)in->place[target->st_shndx] + target->st_value +
+			  (uint64_t)rela->r_addend - (uint64_t)where);
 	switch (type) {
 	case R_X86_64_PC32:
 	case R_X86_64_PLT32:
@@ -149,7 +239,7 @@ static bool relocate(struct object *obj, uint32_t section, const Elf64_Rela *rel
 			return fail(obj, "relocation out of reach", NULL);
 		/* fall through */
 	case R_X86_64_PC64:
-		memcpy(obj->code->bytes + where, &value, bytes);
+		memcpy(code->bytes + where, &value, bytes);
 		return true;
 	default:
 		snprintf(name, sizeof(name), "%llu", (unsigned long long)type);
@@ -160,16 +250,13 @@ static bool relocate(struct object *obj, uint32_t section, const Elf64_Rela *rel
 static bool relocate_all(struct object *obj)
 {
 	for (int i = 0; i < obj->header->e_shnum; i++) {
-		const Elf64_Shdr *s = &obj->sections[i];
-		const Elf64_Rela *rela = (const void *)(obj->bytes + s->sh_offset);
+		uint64_t count;
+		const Elf64_Rela *rela = relocations(obj, i, &count);
 
-		if (s->sh_type != SHT_RELA || s->sh_info >= obj->header->e_shnum ||
-		    obj->place[s->sh_info] == NOT_PLACED)
+		if (!count || obj->place[obj->sections[i].sh_info] == NOT_PLACED)
 			continue;
-		if (s->sh_offset % 8)
-			return fail(obj, "bad relocation", NULL);
-		for (uint64_t r = 0; r < s->sh_size / sizeof(*rela); r++)
-			if (!relocate(obj, s->sh_info, &rela[r]))
+		for (uint64_t r = 0; r < count; r++)
+			if (!relocate(obj, obj->sections[i].sh_info, &rela[r]))
 				return false;
 	}
 	return true;
@@ -177,40 +264,60 @@ static bool relocate_all(struct object *obj)
 
 static bool find_entry(struct object *obj, const char *entry)
 {
-	int64_t at;
-
 	for (uint64_t i = 0; i < obj->num_symbols; i++) {
 		const Elf64_Sym *sym = &obj->symbols[i];
 
 		if (ELF64_ST_TYPE(sym->st_info) != STT_FUNC || strcmp(symbol_name(obj, sym), entry))
 			continue;
-		if (!symbol_place(obj, sym, &at))
-			return false;
-		obj->code->entry = (uint32_t)at;
+		if (sym->st_shndx >= obj->header->e_shnum || obj->place[sym->st_shndx] == NOT_PLACED ||
+		    sym->st_value > obj->sections[sym->st_shndx].sh_size)
+			break;
+		obj->image->code->entry = obj->place[sym->st_shndx] + (uint32_t)sym->st_value;
 		return true;
 	}
 	return fail(obj, "no entry point", entry);
 }
 
-bool gp_image_flatten(const uint8_t *elf, size_t size, const char *entry, struct gp_code *code,
-		      char error[GP_MESSAGE])
+static bool open_objects(struct image *image)
 {
-	struct object obj = { .bytes = elf, .size = size, .code = code, .error = error };
+	for (int o = 0; o < NUM_OBJECTS; o++) {
+		struct object *obj = &image->objects[o];
+
+		obj->image = image;
+		if (!open_object(obj))
+			return false;
+		obj->place = malloc((obj->header->e_shnum + 1u) * sizeof(*obj->place));
+		if (!obj->place)
+			return fail(obj, "out of memory", NULL);
+		for (int i = 0; i < obj->header->e_shnum; i++)
+			obj->place[i] = NOT_PLACED;
+	}
+	return true;
+}
+
+bool gp_image_flatten(const uint8_t *elf, size_t size, const uint8_t *library, size_t library_size,
+		      const char *entry, struct gp_code *code, char error[GP_MESSAGE])
+{
+	struct image image = {
+		.objects = { { .bytes = elf, .size = size }, { .bytes = library, .size = library_size } },
+		.code = code,
+		.error = error,
+	};
+	struct object *objects = image.objects;
 	bool ok;
 
 	*code = (struct gp_code){ 0 };
-	if (!open_object(&obj))
-		return false;
-	obj.place = calloc(obj.header->e_shnum + 1u, sizeof(*obj.place));
-	if (!obj.place)
-		return fail(&obj, "out of memory", NULL);
-	ok = place_sections(&obj) && relocate_all(&obj) && find_entry(&obj, entry);
-	code->place = obj.place;
-	code->num_places = obj.header->e_shnum;
+	ok = open_objects(&image) && find_wanted(&image) && lay_out(&image) &&
+	     relocate_all(&objects[PROGRAM]) && relocate_all(&objects[LIBRARY]) &&
+	     find_entry(&objects[PROGRAM], entry);
+	code->place = objects[PROGRAM].place;
+	free(objects[LIBRARY].place);
 	if (!ok) {
 		free(code->bytes);
 		free(code->place);
 		*code = (struct gp_code){ 0 };
+		return false;
 	}
-	return ok;
+	code->num_places = objects[PROGRAM].header->e_shnum;
+	return true;
 }
