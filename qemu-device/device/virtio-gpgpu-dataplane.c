@@ -14,6 +14,7 @@
  */
 #include "qemu/osdep.h"
 #include "block/aio-wait.h"
+#include "exec/address-spaces.h"
 #include "hw/virtio/virtio-bus.h"
 #include "qapi/error.h"
 #include "qemu/error-report.h"
@@ -165,8 +166,12 @@ static bool is_memory(VirtIODevice *vdev, hwaddr addr, hwaddr size)
 
 /*
  * Are the rings in memory? In a device's registers an iothread cannot access
- * them without the BQL, for whose owner it would then wait, and a write to our
- * own could be a reset, which waits for the iothread.
+ * them without the BQL, for whose owner it would then wait, who in turn waits
+ * for the iothread when it stops it. So queues whose rings are not in memory
+ * never run there: this is asked before they are attached, and whenever the
+ * memory map changes. A guest IOMMU can change what an address stands for
+ * without either; there, as with QEMU's other devices with an iothread, a
+ * guest can hang its own QEMU.
  */
 static bool dataplane_rings_are_memory(VirtIODevice *vdev, int n)
 {
@@ -177,6 +182,104 @@ static bool dataplane_rings_are_memory(VirtIODevice *vdev, int n)
                       virtio_queue_get_avail_size(vdev, n)) &&
             is_memory(vdev, virtio_queue_get_used_addr(vdev, n),
                       virtio_queue_get_used_size(vdev, n)));
+}
+
+static void dataplane_stop_queue(void *opaque)
+{
+    VirtQueue *vq = opaque;
+
+    virtio_queue_aio_detach_host_notifier(vq, qemu_get_current_aio_context());
+    /* it may have been signalled with the handler not run yet */
+    virtio_queue_host_notifier_read(virtio_queue_get_host_notifier(vq));
+}
+
+/* Its handler does not run, nor is it polled, until it is attached again. */
+static void dataplane_detach_queue(VirtIOGpgpu *s, unsigned i)
+{
+    aio_wait_bh_oneshot(dataplane_context(s, i), dataplane_stop_queue,
+                        virtio_get_queue(VIRTIO_DEVICE(s), i));
+}
+
+static void dataplane_attach_queue(VirtIOGpgpu *s, unsigned i)
+{
+    VirtQueue *vq = virtio_get_queue(VIRTIO_DEVICE(s), i);
+
+    if (i == VIRTIO_GPGPU_VQ_EVENT) {
+        virtio_queue_aio_attach_host_notifier_no_poll(vq,
+                                                      dataplane_context(s, i));
+    } else {
+        virtio_queue_aio_attach_host_notifier(vq, dataplane_context(s, i));
+    }
+}
+
+static bool dataplane_runs(VirtIOGpgpu *s)
+{
+    return s->iothread && s->ioeventfd_started && !s->ioeventfd_disabled &&
+           !s->ioeventfd_stopping;
+}
+
+void virtio_gpgpu_dataplane_queue(VirtIOGpgpu *s, unsigned i, bool enable)
+{
+    VirtIODevice *vdev = VIRTIO_DEVICE(s);
+
+    if (!dataplane_runs(s)) {
+        return;
+    }
+    if (!enable) {
+        dataplane_detach_queue(s, i);
+    } else if (dataplane_rings_are_memory(vdev, i)) {
+        dataplane_attach_queue(s, i);
+    } else {
+        virtio_error(vdev, "virtio-gpgpu: queue %u outside of memory", i);
+    }
+}
+
+/*
+ * The guest has moved something, maybe away from under its rings. This
+ * listener comes before virtio's own, which takes the new map from here on:
+ * until then the iothread sees the old one, in which they are memory.
+ */
+static void dataplane_memory_changed(MemoryListener *listener)
+{
+    VirtIOGpgpu *s = container_of(listener, VirtIOGpgpu, listener);
+    VirtIODevice *vdev = VIRTIO_DEVICE(s);
+    unsigned num = dataplane_queues(s), i;
+
+    if (!dataplane_runs(s) || vdev->broken) {
+        return;
+    }
+    for (i = 0; i < num; i++) {
+        if (!dataplane_rings_are_memory(vdev, i)) {
+            virtio_error(vdev, "virtio-gpgpu: queue %u outside of memory", i);
+            break;
+        }
+    }
+    for (; vdev->broken && i < num; i++) {
+        dataplane_detach_queue(s, i);
+    }
+}
+
+void virtio_gpgpu_dataplane_init(VirtIOGpgpu *s)
+{
+    if (!s->iothread) {
+        return;
+    }
+    object_ref(OBJECT(s->iothread));
+    s->listener = (MemoryListener) {
+        .name = "virtio-gpgpu",
+        .commit = dataplane_memory_changed,
+    };
+    /* which address space does not matter: a commit is of all of them */
+    memory_listener_register(&s->listener, &address_space_memory);
+}
+
+void virtio_gpgpu_dataplane_cleanup(VirtIOGpgpu *s)
+{
+    if (!s->iothread) {
+        return;
+    }
+    memory_listener_unregister(&s->listener);
+    object_unref(OBJECT(s->iothread));
 }
 
 static VirtioDeviceClass *parent_class(void)
@@ -201,7 +304,7 @@ int virtio_gpgpu_start_ioeventfd(VirtIODevice *vdev)
     for (i = 0; i < num; i++) {
         if (!dataplane_rings_are_memory(vdev, i)) {
             virtio_error(vdev, "virtio-gpgpu: queue %u outside of memory", i);
-            break;
+            goto fail;
         }
     }
     s->ioeventfd_starting = true;
@@ -234,14 +337,7 @@ int virtio_gpgpu_start_ioeventfd(VirtIODevice *vdev)
 
     virtio_gpgpu_attach_call(s);
     for (i = 0; i < num; i++) {
-        VirtQueue *vq = virtio_get_queue(vdev, i);
-
-        if (i == VIRTIO_GPGPU_VQ_EVENT) {
-            virtio_queue_aio_attach_host_notifier_no_poll(
-                vq, dataplane_context(s, i));
-        } else {
-            virtio_queue_aio_attach_host_notifier(vq, dataplane_context(s, i));
-        }
+        dataplane_attach_queue(s, i);
     }
     return 0;
 
@@ -251,15 +347,6 @@ fail:
     s->ioeventfd_starting = false;
     s->ioeventfd_started = true;
     return -ENOSYS;
-}
-
-static void dataplane_stop_queue(void *opaque)
-{
-    VirtQueue *vq = opaque;
-
-    virtio_queue_aio_detach_host_notifier(vq, qemu_get_current_aio_context());
-    /* it may have been signalled with the handler not run yet */
-    virtio_queue_host_notifier_read(virtio_queue_get_host_notifier(vq));
 }
 
 static void dataplane_stop_call(void *opaque)
@@ -290,8 +377,7 @@ void virtio_gpgpu_stop_ioeventfd(VirtIODevice *vdev)
     s->ioeventfd_stopping = true;
 
     for (i = 0; i < num; i++) {
-        aio_wait_bh_oneshot(dataplane_context(s, i), dataplane_stop_queue,
-                            virtio_get_queue(vdev, i));
+        dataplane_detach_queue(s, i);
     }
     virtio_gpgpu_in_context(s, dataplane_stop_call);
     /* from here on the BQL owns what the context owned */

@@ -255,10 +255,16 @@ static void gpgpu_queue_change(VirtIODevice *vdev, uint32_t index,
         return;
     }
     data.queue = &s->queues[index == VIRTIO_GPGPU_VQ_CONTROL ? 0 : index - 1];
+    if (disabled) {
+        virtio_gpgpu_dataplane_queue(s, index, false);
+    }
     if (s->ctx) {
         aio_wait_bh_oneshot(s->ctx, gpgpu_queue_change_in_context, &data);
     } else {
         gpgpu_queue_change_in_context(&data);
+    }
+    if (!disabled) {
+        virtio_gpgpu_dataplane_queue(s, index, true);
     }
 }
 

@@ -327,9 +327,7 @@ static void virtio_gpgpu_realize(DeviceState *dev, Error **errp)
     s->broken_bh = qemu_bh_new(virtio_gpgpu_broken, s);
     s->guard = &gpgpu_proxy(s)->mem_reentrancy_guard;
     virtio_gpgpu_attach_call(s);
-    if (s->iothread) {
-        object_ref(OBJECT(s->iothread));
-    }
+    virtio_gpgpu_dataplane_init(s);
     /*
      * After virtio_init(), whose own handler then runs first when the VM
      * starts and last when it stops.
@@ -374,9 +372,7 @@ static void virtio_gpgpu_unrealize(DeviceState *dev)
     g_free(s->queues);
     g_free(s->slots);
     g_free(s->free_slots);
-    if (s->iothread) {
-        object_unref(OBJECT(s->iothread));
-    }
+    virtio_gpgpu_dataplane_cleanup(s);
     gpgpu_drop_backend(s);
     migrate_del_blocker(&s->migration_blocker);
 }

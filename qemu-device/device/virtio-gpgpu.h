@@ -91,6 +91,7 @@ struct VirtIOGpgpu {
     uint64_t events_dropped;
     bool ioeventfd_starting, ioeventfd_started, ioeventfd_stopping;
     bool ioeventfd_disabled;
+    MemoryListener listener;    /* with an iothread */
     bool lost_notify;           /* tell the guest when it runs again */
     bool ready_notify;
     QTAILQ_ENTRY(VirtIOGpgpu) next;
@@ -122,6 +123,11 @@ void virtio_gpgpu_send_event(VirtIOGpgpu *s, uint32_t type, uint32_t reason,
 /* Call @fn in the device's context and wait for it. BQL. */
 void virtio_gpgpu_in_context(VirtIOGpgpu *s, void (*fn)(void *opaque));
 bool virtio_gpgpu_dataplane_check(VirtIOGpgpu *s, Error **errp);
+/* In realize, before virtio's own listener is there, and in unrealize. */
+void virtio_gpgpu_dataplane_init(VirtIOGpgpu *s);
+void virtio_gpgpu_dataplane_cleanup(VirtIOGpgpu *s);
+/* Virtqueue @i is reset, or was enabled anew. */
+void virtio_gpgpu_dataplane_queue(VirtIOGpgpu *s, unsigned i, bool enable);
 /* Watch the session's call notifier; to be called once it is open. */
 void virtio_gpgpu_attach_call(VirtIOGpgpu *s);
 void virtio_gpgpu_detach_call(VirtIOGpgpu *s);

@@ -21,7 +21,6 @@
 #include "standard-headers/linux/virtio_ring.h"
 #include "virtio-gpgpu-cases.h"
 
-#define SHM_BAR         4
 #define GPGPU_PCI_ID    (0x1040 + VIRTIO_ID_GPGPU)
 
 /* The VM --------------------------------------------------------------------*/

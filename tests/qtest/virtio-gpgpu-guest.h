@@ -18,6 +18,7 @@
 #define COMPUTE         VIRTIO_GPGPU_VQ_FIRST_JOB
 #define PACKET          (VIRTIO_GPGPU_VQ_FIRST_JOB + 1)
 #define NUM_QUEUES      4
+#define SHM_BAR         4
 
 #define SLOTS           64          /* requests in flight per queue */
 #define SLOT_BYTES      4096        /* of request, and again of response */

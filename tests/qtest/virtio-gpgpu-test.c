@@ -300,17 +300,9 @@ static void test_large_queue_iothread(void)
     check_large_queue(",iothread=io0");
 }
 
-/* Place the control queue's used ring so that the first id, 0, is a status. */
-static void start_with_ring_in_registers(Device *dev)
+/* Enable the control queue, which must not be, with its used ring at @used. */
+static void enable_with_used_ring(Device *dev, uint64_t used)
 {
-    uint64_t used = device_register(dev, VIRTIO_PCI_COMMON_STATUS - 4);
-
-    device_reset(dev);
-    qvirtio_start_device(dev->vdev);
-    qvirtio_set_features(dev->vdev, qvirtio_get_features(dev->vdev) &
-                         ~(QVIRTIO_F_BAD_FEATURE |
-                           1ull << VIRTIO_RING_F_EVENT_IDX));
-    device_restart_queue(dev, CONTROL);
     qpci_io_writew(dev->pci->pdev, dev->pci->bar, dev->pci->common_cfg_offset +
                    VIRTIO_PCI_COMMON_Q_SELECT, CONTROL);
     qpci_io_writel(dev->pci->pdev, dev->pci->bar, dev->pci->common_cfg_offset +
@@ -319,9 +311,27 @@ static void start_with_ring_in_registers(Device *dev)
                    VIRTIO_PCI_COMMON_Q_USEDHI, used >> 32);
     qpci_io_writew(dev->pci->pdev, dev->pci->bar, dev->pci->common_cfg_offset +
                    VIRTIO_PCI_COMMON_Q_ENABLE, 1);
+}
+
+static void start_with_used_ring(Device *dev, uint64_t used)
+{
+    device_reset(dev);
+    qvirtio_start_device(dev->vdev);
+    qvirtio_set_features(dev->vdev, qvirtio_get_features(dev->vdev) &
+                         ~(QVIRTIO_F_BAD_FEATURE |
+                           1ull << VIRTIO_RING_F_EVENT_IDX));
+    device_restart_queue(dev, CONTROL);
+    enable_with_used_ring(dev, used);
     dev->vdev->bus->set_status(dev->vdev,
                                dev->vdev->bus->get_status(dev->vdev) |
                                VIRTIO_CONFIG_S_DRIVER_OK);
+}
+
+/* Place the control queue's used ring so that the first id, 0, is a status. */
+static void start_with_ring_in_registers(Device *dev)
+{
+    start_with_used_ring(dev, device_register(dev,
+                                              VIRTIO_PCI_COMMON_STATUS - 4));
 }
 
 static void test_ring_in_registers(void)
@@ -351,6 +361,48 @@ static void test_ring_in_registers_iothread(void)
 
     start_with_ring_in_registers(dev);
     device_wait_broken(dev);
+    device_reset(dev);
+    device_start(dev);
+    check_alive(dev);
+    stop_one(dev);
+}
+
+/* The same once the device runs: the queue is enabled anew. */
+static void test_ring_to_registers_iothread(void)
+{
+    Guest *guest = guest_start("q35", WITH_IOTHREAD);
+    Device *dev = start_one(guest);
+
+    check_alive(dev);
+    device_reset_queue(dev, CONTROL);
+    enable_with_used_ring(dev, device_register(dev,
+                                               VIRTIO_PCI_COMMON_STATUS - 4));
+    device_wait_broken(dev);
+    device_reset(dev);
+    device_start(dev);
+    check_alive(dev);
+    stop_one(dev);
+}
+
+/* A ring in memory that the guest moves away while an iothread polls it. */
+static void test_ring_moves_away_iothread(void)
+{
+    Guest *guest = guest_start("q35", WITH_IOTHREAD);
+    Device *dev = start_one(guest);
+    struct virtio_gpgpu_req_caps caps = req_caps(1);
+    int bar = PCI_BASE_ADDRESS_0 + 4 * SHM_BAR;
+    uint32_t low, i;
+
+    for (i = 0; i < 20; i++) {
+        start_with_used_ring(dev, dev->shm.addr);
+        low = qpci_config_readl(dev->pci->pdev, bar);
+        device_post(dev, CONTROL, &caps, sizeof(caps), SLOT_BYTES);
+        device_kick(dev, CONTROL);
+        g_usleep(i * 50);
+        qpci_config_writel(dev->pci->pdev, bar, low + 0x10000000);
+        device_wait_broken(dev);
+        qpci_config_writel(dev->pci->pdev, bar, low);
+    }
     device_reset(dev);
     device_start(dev);
     check_alive(dev);
@@ -573,6 +625,8 @@ const TestCase device_cases[] = {
     { "dma-to-registers-iothread", test_dma_to_registers_iothread },
     { "ring-in-registers", test_ring_in_registers },
     { "ring-in-registers-iothread", test_ring_in_registers_iothread },
+    { "ring-to-registers-iothread", test_ring_to_registers_iothread },
+    { "ring-moves-away-iothread", test_ring_moves_away_iothread },
     { "large-queue", test_large_queue },
     { "large-queue-iothread", test_large_queue_iothread },
     { "iothread", test_iothread },
