@@ -87,6 +87,7 @@ bool gp_tr_returns(const struct gp_tr *tr, uint32_t i)
 /* Everything that does not end a block. */
 static void translate_insn(struct gp_tr *tr, const struct bpf_insn *insn)
 {
+	gp_tr_yield(tr, insn);
 	switch (BPF_CLASS(insn->code)) {
 	case BPF_ALU:
 	case BPF_ALU64:
@@ -96,13 +97,14 @@ static void translate_insn(struct gp_tr *tr, const struct bpf_insn *insn)
 		translate_ld_imm64(tr, insn);
 		break;
 	case BPF_LDX:
-		gp_tr_load(tr, insn);
+		if (!gp_tr_sum_load(tr, insn))
+			gp_tr_load(tr, insn);
 		break;
 	case BPF_ST:
 	case BPF_STX:
 		if (BPF_MODE(insn->code) == BPF_ATOMIC)
 			gp_tr_atomic(tr, insn);
-		else
+		else if (!gp_tr_sum_store(tr, insn))
 			gp_tr_store(tr, insn);
 		break;
 	default:
@@ -316,6 +318,7 @@ const char *gp_translate(LLVMModuleRef mod, const struct gp_prog *prog, const st
 	init_types(tr);
 	declare_funcs(tr);
 	count_lookups(tr);
+	gp_sums_find(&tr->sums, kinds, prog->flags);
 	tr->blocks = calloc(cfg->num_blocks, sizeof(*tr->blocks));
 	if (!tr->funcs[0])
 		tr->missing = "gp_prog";
@@ -332,6 +335,7 @@ const char *gp_translate(LLVMModuleRef mod, const struct gp_prog *prog, const st
 	LLVMDisposeBuilder(tr->b);
 	free(tr->blocks);
 	free(tr->loop_cost);
+	gp_sums_free(&tr->sums);
 	free(tr);
 	return missing;
 }

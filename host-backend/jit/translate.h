@@ -22,6 +22,7 @@
 #include "bpf/cfg.h"
 #include "bpf/helpers.h"
 #include "bpf/kinds.h"
+#include "bpf/sums.h"
 #include "jit/lines.h"
 
 /* Look-ups in one map beyond this many sites share one function instead of being inlined. */
@@ -38,6 +39,7 @@ struct gp_tr {
 	const struct gp_prog *prog;
 	const struct gp_cfg *cfg;
 	struct gp_kinds *kinds;
+	struct gp_sums sums;
 	struct gp_lines *lines; /* or NULL: nobody wants them */
 	LLVMValueRef funcs[GP_MAX_FUNCS];
 	LLVMTypeRef local_type; /* of every function but the entry */
@@ -120,6 +122,15 @@ LLVMValueRef gp_tr_address(struct gp_tr *tr, int reg, int64_t off, LLVMValueRef 
 void gp_tr_load(struct gp_tr *tr, const struct bpf_insn *insn);
 void gp_tr_store(struct gp_tr *tr, const struct bpf_insn *insn);
 void gp_tr_atomic(struct gp_tr *tr, const struct bpf_insn *insn);
+
+/* ----------------------------------------------------------------- lanes (lanes.c) */
+
+/* gp_tr_sum_load(), gp_tr_sum_store() - translate an end of a sum. Return: false if the instruction is none. */
+bool gp_tr_sum_load(struct gp_tr *tr, const struct bpf_insn *insn);
+bool gp_tr_sum_store(struct gp_tr *tr, const struct bpf_insn *insn);
+
+/* gp_tr_yield() - before @insn: let other lanes run, if the image is for that and they could see what it does. */
+void gp_tr_yield(struct gp_tr *tr, const struct bpf_insn *insn);
 
 /* ------------------------------------------------------- the rest (alu.c, call.c) */
 

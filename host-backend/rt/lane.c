@@ -18,9 +18,12 @@ struct gp_window {
 	uint64_t size;
 };
 
-static __attribute__((noinline)) uint8_t *gp_resolve(const struct gp_env *env, struct gp_window packet,
-						     struct gp_window stack, uint64_t handle, uint32_t size,
-						     uint32_t write)
+uint8_t *gp_resolve(const struct gp_env *env, struct gp_window packet, struct gp_window stack,
+		    uint64_t handle, uint32_t size, uint32_t write);
+
+__attribute__((noinline)) uint8_t *gp_resolve(const struct gp_env *env, struct gp_window packet,
+					      struct gp_window stack, uint64_t handle, uint32_t size,
+					      uint32_t write)
 {
 	uint64_t id = handle >> GP_REGION_SHIFT, offset = handle & GP_OFFSET_MASK;
 	struct gp_window to = { NULL, 0 };
@@ -160,6 +163,16 @@ GP_RT void gp_rt_fault(struct gp_lane *lane, uint32_t reason, uint32_t insn)
 GP_RT uint32_t gp_rt_faulted(struct gp_lane *lane)
 {
 	return lane->fault;
+}
+
+GP_RT uint32_t gp_rt_alone(struct gp_lane *lane)
+{
+	return lane->env->alone;
+}
+
+GP_RT void gp_rt_yield(struct gp_lane *lane)
+{
+	lane->env->yield(lane->env);
 }
 
 GP_RT void gp_rt_set_stack(struct gp_lane *lane, uint8_t *base, uint64_t size)
