@@ -151,6 +151,7 @@ struct gp_compile *gp_compile_new(struct gpgpu_session *s, uint32_t num_insns)
 	compile->session = s;
 	compile->insns = g_new(struct bpf_insn, num_insns);
 	compile->maps = g_new0(struct gp_map_desc, GP_MAX_PROG_MAPS);
+	compile->prog.flags = s->engine->prog_flags;
 	compile->prog.insns = compile->insns;
 	compile->prog.num_insns = num_insns;
 	compile->prog.maps = compile->maps;
@@ -169,7 +170,7 @@ void gp_compile_key(struct gp_compile *compile)
 {
 	const struct gp_prog *prog = &compile->prog;
 	GChecksum *sum = g_checksum_new(G_CHECKSUM_SHA256);
-	const uint32_t head[] = { prog->kind, prog->num_insns, prog->num_maps, prog->num_args };
+	const uint32_t head[] = { prog->kind, prog->flags, prog->num_insns, prog->num_maps, prog->num_args };
 	gsize length = GP_PROG_KEY;
 
 	g_checksum_update(sum, (const guchar *)head, sizeof(head));

@@ -219,7 +219,7 @@ static void cpu_help(struct gp_device *dev)
 {
 	uint64_t wake;
 
-	if (dev->engine->sched.entries == 1)
+	if (dev->engine->sched.entries == 1 && !dev->engine->fibers)
 		run_slice(dev, HELP_NS, &wake);
 	if (dev->engine->sched.entries)
 		cpu_kick(dev);

@@ -266,7 +266,7 @@ static struct gp_result fill_packets(struct gp_job *job, const struct virtio_gpg
 	job->out = (struct gp_packet_out *)(resp + 1);
 	add_range(job->req, buffer, r->offset, span);
 	if (r->hdr.flags & VIRTIO_GPGPU_PACKETS_ORDER_FLOW) {
-		gp_flow_split(job, job->session->engine->servers);
+		gp_flow_split(job, job->session->engine->cpus);
 	} else if (r->hdr.flags & VIRTIO_GPGPU_PACKETS_ORDER_ALL) {
 		job->parts = g_new0(struct gp_part, 1);
 		job->parts[0].end = r->num_packets;

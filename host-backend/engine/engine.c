@@ -10,13 +10,15 @@
  */
 #include <string.h>
 #include "engine.h"
+#include "fibers.h"
 #include "job.h"
 #include "rt/clock.h"
 
-#define DEFAULT_SLICE_US 2000u
-#define MAX_SLICE_US	 1000000u
-#define JOBS_CHECK_NS	 100000000ull
-#define LINGER_TICKS	 250 /* without work before the timer sleeps for good */
+#define DEFAULT_SLICE_US    2000u
+#define MAX_SLICE_US	    1000000u
+#define INTERLEAVE_SLICE_NS 5000000000ull /* a slice that ends early is not the same one twice */
+#define JOBS_CHECK_NS	    100000000ull
+#define LINGER_TICKS	    250 /* without work before the timer sleeps for good */
 
 static const struct gp_device_ops *const devices[] = { &gp_device_cpu };
 
@@ -122,6 +124,18 @@ struct gpgpu_engine *gpgpu_engine_new(const struct gpgpu_engine_options *options
 	engine = g_new0(struct gpgpu_engine, 1);
 	engine->ops = ops;
 	engine->slice_ns = MIN(slice_us, MAX_SLICE_US) * 1000ull;
+	if (options->plain_sums)
+		engine->prog_flags |= GP_PROG_NO_SUMS;
+	if (options->interleave) {
+		engine->prog_flags |= GP_PROG_INTERLEAVE;
+		engine->slice_ns = INTERLEAVE_SLICE_NS;
+		engine->fibers = gp_fibers_new(options->interleave_seed);
+		if (!engine->fibers) {
+			g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_NOMEM, "no memory for fibers");
+			g_free(engine);
+			return NULL;
+		}
+	}
 	pthread_mutex_init(&engine->lock, NULL);
 	pthread_cond_init(&engine->slice_end, NULL);
 	pthread_condattr_init(&attr);
@@ -133,11 +147,12 @@ struct gpgpu_engine *gpgpu_engine_new(const struct gpgpu_engine_options *options
 	engine->compiler = gp_compiler_new(options, error);
 	if (!engine->compiler)
 		goto fail;
-	engine->device =
-		ops->create(engine, options->threads, &engine->servers, engine->title, engine->target, error);
+	engine->device = ops->create(engine, engine->fibers ? 1 : options->threads, &engine->servers,
+				     engine->title, engine->target, error);
 	if (!engine->device)
 		goto fail;
 	engine->sched.servers = engine->servers;
+	engine->cpus = engine->fibers ? GP_FIBERS : engine->servers;
 	if (pthread_create(&engine->timer, NULL, timer_thread, engine)) {
 		g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_NOMEM, "cannot start the timer thread");
 		goto fail;
@@ -151,6 +166,7 @@ fail:
 	pthread_cond_destroy(&engine->timer_cond);
 	pthread_cond_destroy(&engine->slice_end);
 	pthread_mutex_destroy(&engine->lock);
+	gp_fibers_free(engine->fibers);
 	g_free(engine);
 	return NULL;
 }
@@ -170,6 +186,7 @@ void gpgpu_engine_free(struct gpgpu_engine *engine)
 	pthread_cond_destroy(&engine->timer_cond);
 	pthread_cond_destroy(&engine->slice_end);
 	pthread_mutex_destroy(&engine->lock);
+	gp_fibers_free(engine->fibers);
 	g_free(engine);
 }
 

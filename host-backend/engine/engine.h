@@ -38,6 +38,9 @@ struct gpgpu_engine {
 	char title[64], target[32];
 	uint32_t servers;
 	uint64_t slice_ns;
+	uint32_t cpus;   /* that programs see: one for each item that may be under way */
+	uint32_t prog_flags;  /* GP_PROG_* of everything that is compiled */
+	struct gp_fibers *fibers; /* items run interleaved; else NULL */
 	struct gp_compiler *compiler;
 
 	pthread_mutex_t lock;

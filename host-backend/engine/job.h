@@ -100,6 +100,7 @@ struct gp_job {
 struct gp_chunk {
 	uint64_t first, count;  /* with parts: positions in the part */
 	uint32_t part;
+	bool all_parts;  /* instead of one: whatever is left of each */
 	uint64_t ran;   /* out */
 	struct gp_faults faults; /* out */
 };
@@ -150,6 +151,11 @@ void gp_job_take(struct gp_job *job, uint64_t slice_ns, struct gp_chunk *chunk, 
 /* gp_job_run() - run @chunk on the calling thread. No lock held. */
 void gp_job_run(struct gp_job *job, struct gp_chunk *chunk, struct gp_thread *thread,
 		const volatile uint32_t *stop);
+/* gp_job_run_item() - run one item. Return: whether it ran; not so once the slice is to end. */
+bool gp_job_run_item(const struct gp_job *job, const struct gp_env *env, struct gp_thread *thread,
+		     uint64_t item, struct gp_faults *faults);
+/* gp_faults_add() - @more to @sum. */
+void gp_faults_add(struct gp_faults *sum, const struct gp_faults *more);
 /* gp_job_put() - @chunk took @ns. Return: true if the job has ended and the caller must finish it. */
 bool gp_job_put(struct gp_job *job, struct gp_chunk *chunk, uint64_t ns, uint64_t now);
 

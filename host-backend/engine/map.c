@@ -90,7 +90,7 @@ struct gp_result gp_cmd_map_create(struct gpgpu_session *s, struct gp_context *c
 		return GP_ERR(INVALID, RESERVED, offsetof(struct virtio_gpgpu_req_map_create, name));
 	if (r->inner || r->reserved)
 		return GP_ERR(INVALID, RESERVED, offsetof(struct virtio_gpgpu_req_map_create, inner));
-	reason = gp_map_check(&desc, s->engine->servers);
+	reason = gp_map_check(&desc, s->engine->cpus);
 	/* An array of one element is global data, which the guest must be able to fill. */
 	if (!reason && desc.type == VIRTIO_GPGPU_MAP_ARRAY && desc.value_size > MAX_GLOBALS)
 		reason = VIRTIO_GPGPU_R_SIZE;

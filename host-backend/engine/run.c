@@ -13,6 +13,7 @@
  */
 #include <string.h>
 #include "engine.h"
+#include "fibers.h"
 #include "job.h"
 
 #define MIN_CHUNK_NS 20000 /* less is not worth handing to another thread */
@@ -42,6 +43,9 @@ static uint64_t plan(const struct gp_job *job, uint64_t slice_ns)
 	struct gpgpu_engine *engine = engine_of(job);
 	uint64_t count, share, least;
 
+	/* All of it, so that what interleaves does not depend on how long it takes. */
+	if (engine->fibers && job->prog)
+		return job->remaining;
 	if (job->item_ns <= 0)
 		return first_chunk(job);
 	count = items_in((double)slice_ns, job->item_ns);
@@ -88,7 +92,12 @@ void gp_job_take(struct gp_job *job, uint64_t slice_ns, struct gp_chunk *chunk, 
 	uint64_t count = plan(job, slice_ns);
 
 	memset(chunk, 0, sizeof(*chunk));
-	if (job->parts) {
+	if (job->parts && engine_of(job)->fibers) {
+		chunk->all_parts = true;
+		chunk->count = job->remaining;
+		for (uint32_t i = 0; i < job->num_parts; i++)
+			job->parts[i].busy = true;
+	} else if (job->parts) {
 		struct gp_part *part = free_part(job);
 
 		part->busy = true;
@@ -119,7 +128,7 @@ void gp_job_take(struct gp_job *job, uint64_t slice_ns, struct gp_chunk *chunk, 
 		gp_sched_dequeue(&engine_of(job)->sched, &job->entry, now);
 }
 
-static void add_faults(struct gp_faults *sum, const struct gp_faults *more)
+void gp_faults_add(struct gp_faults *sum, const struct gp_faults *more)
 {
 	if (more->count && (!sum->count || more->first < sum->first)) {
 		sum->first = more->first;
@@ -157,7 +166,7 @@ static uint64_t run_packets(const struct gp_job *job, const struct gp_env *env, 
 	struct gp_faults found = { 0 };
 	uint64_t ran = entry(env, thread, job->in, job->out, first, count, &found);
 
-	add_faults(faults, &found);
+	gp_faults_add(faults, &found);
 	return ran;
 }
 
@@ -179,12 +188,28 @@ static void run_flow(const struct gp_job *job, const struct gp_env *env, struct 
 	}
 }
 
+bool gp_job_run_item(const struct gp_job *job, const struct gp_env *env, struct gp_thread *thread,
+		     uint64_t item, struct gp_faults *faults)
+{
+	const struct gp_image *image = job->prog->image;
+	gp_grid_entry *entry = (gp_grid_entry *)((uintptr_t)image->code + image->entry);
+
+	if (job->type == VIRTIO_GPGPU_CMD_PACKETS)
+		return run_packets(job, env, thread, item, 1, faults);
+	return entry(env, thread, &job->grid, item, 1, faults);
+}
+
 void gp_job_run(struct gp_job *job, struct gp_chunk *chunk, struct gp_thread *thread,
 		const volatile uint32_t *stop)
 {
 	struct gp_env env = job->env;
 
 	env.stop = stop;
+	env.alone = engine_of(job)->servers == 1 && !engine_of(job)->fibers;
+	if (engine_of(job)->fibers && job->prog) {
+		gp_fibers_run(engine_of(job)->fibers, job, chunk, &env);
+		return;
+	}
 	switch (job->type) {
 	case VIRTIO_GPGPU_CMD_DISPATCH: {
 		const struct gp_image *image = job->prog->image;
@@ -212,6 +237,8 @@ static void put_back(struct gp_job *job, const struct gp_chunk *chunk)
 	uint64_t count = chunk->count - chunk->ran;
 
 	job->remaining += count;
+	if (chunk->all_parts)
+		return; /* each knows how far it has got */
 	if (job->parts) {
 		job->parts[chunk->part].next -= (uint32_t)count;
 		return;
@@ -247,8 +274,10 @@ bool gp_job_put(struct gp_job *job, struct gp_chunk *chunk, uint64_t ns, uint64_
 
 	job->in_flight--;
 	job->device_ns += ns;
-	add_faults(&job->faults, &chunk->faults);
-	if (job->parts)
+	gp_faults_add(&job->faults, &chunk->faults);
+	for (uint32_t i = 0; chunk->all_parts && i < job->num_parts; i++)
+		job->parts[i].busy = false;
+	if (job->parts && !chunk->all_parts)
 		job->parts[chunk->part].busy = false;
 	if (chunk->ran)
 		measure(job, chunk->ran, ns);

@@ -457,7 +457,7 @@ struct gp_result gp_cmd_get_caps(struct gpgpu_session *s, struct gp_context *ctx
 	caps->max_args = VIRTIO_GPGPU_MAX_ARGS;
 	caps->max_fences = VIRTIO_GPGPU_MAX_FENCES;
 	caps->max_group = GP_MAX_GROUP;
-	caps->num_cpus = s->engine->servers;
+	caps->num_cpus = s->engine->cpus;
 	caps->map_types = gp_map_types(s);
 	caps->prog_kinds = 1u << VIRTIO_GPGPU_PROG_GPGPU;
 	if (s->features & 1 << VIRTIO_GPGPU_F_PACKET)

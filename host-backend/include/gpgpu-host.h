@@ -33,6 +33,13 @@ struct gpgpu_engine_options {
 	int jit_fd;   /* connected socket to a gpgpu-jit, or -1 */
 	uint32_t slice_us;  /* planned slice; 0: 2,000 */
 	/*
+	 * For finding races in programs: items of a job run interleaved, in an order that the seed decides. Slow: one
+	 * device thread, long slices.
+	 */
+	bool interleave;
+	uint64_t interleave_seed;
+	bool plain_sums;   /* for tests: counters lose counts as any other load and store */
+	/*
 	 * Instead of jit_program and jit_fd (-1): where to get a socket to a compiler, now and again when one
 	 * has died. Called on a compile thread. Return: a descriptor that passes to the engine, or -1.
 	 */

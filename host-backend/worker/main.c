@@ -26,6 +26,7 @@ struct options {
 	int threads, slice_us;
 	gint64 memory;
 	gboolean keep;
+	char *interleave;
 };
 
 static bool parse(int argc, char **argv, struct options *o, GError **error)
@@ -39,6 +40,9 @@ static bool parse(int argc, char **argv, struct options *o, GError **error)
 		  "Device threads (default: one per processor)", "N" },
 		{ "slice-us", 0, 0, G_OPTION_ARG_INT, &o->slice_us,
 		  "Planned length of a slice (default: 2000)", "N" },
+		{ "interleave", 0, 0, G_OPTION_ARG_STRING, &o->interleave,
+		  "To find races in programs: run packets and work items interleaved, by this seed (slow)",
+		  "SEED" },
 		{ "jit", 0, 0, G_OPTION_ARG_FILENAME, &o->jit,
 		  "The compiler (default: gpgpu-jit beside this program)", "PATH" },
 		{ "jit-fd", 0, 0, G_OPTION_ARG_INT, &o->jit_fd, "Socket to a running compiler", "N" },
@@ -141,6 +145,8 @@ static struct gpgpu_engine *make_engine(const struct options *o)
 		.threads = (uint32_t)o->threads,
 		.slice_us = (uint32_t)o->slice_us,
 		.jit_fd = o->jit_fd,
+		.interleave = o->interleave != NULL,
+		.interleave_seed = o->interleave ? g_ascii_strtoull(o->interleave, NULL, 0) : 0,
 	};
 	static int control = -1;
 
@@ -196,5 +202,6 @@ int main(int argc, char **argv)
 	g_free(o.listen);
 	g_free(o.jit);
 	g_free(o.log);
+	g_free(o.interleave);
 	return 0;
 }
