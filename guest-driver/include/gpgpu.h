@@ -230,7 +230,10 @@ struct gpgpu_map_info {
 	uint32_t key_size, value_size;	/* bytes */
 	uint32_t max_entries;
 	uint32_t flags;			/* GPGPU_MAP_* */
+	const struct gpgpu_map *inner;	/* of a map of maps: a map of the shape that its values have; else NULL */
 };
+
+#define GPGPU_MAP_TYPE_FIB	31	/* routes that bpf_fib_lookup() answers from; no kernel has such maps */
 
 /**
  * gpgpu_map_create() - make a map on the device
@@ -270,6 +273,9 @@ void *gpgpu_map_initial_value(struct gpgpu_map *map, size_t *size);
  * gpgpu_map_value_bytes() - bytes that a value takes in look-ups and updates
  * @map: map on a device
  *
+ * A value of a program array or of a map of maps is written as a handle (gpgpu_program_handle(),
+ * gpgpu_map_handle()) and read as the device's number of it, or 0 if it has been destroyed.
+ *
  * Return: value_size; for per-CPU maps, value_size rounded up to 8 times the device's num_cpus.
  */
 size_t gpgpu_map_value_bytes(const struct gpgpu_map *map);
@@ -277,8 +283,8 @@ size_t gpgpu_map_value_bytes(const struct gpgpu_map *map);
 /**
  * gpgpu_map_lookup() - read a value
  * @map: map on a device
- * @key: key_size bytes
- * @value: out: gpgpu_map_value_bytes()
+ * @key: key_size bytes; NULL for maps without keys
+ * @value: out: gpgpu_map_value_bytes(); of a queue or stack: what a pop would give; in: of a Bloom filter: is it there?
  * @size: bytes at @value, at least that many
  *
  * Return: 0; -ENOENT: no such key; other negative errno.
@@ -315,6 +321,72 @@ int gpgpu_map_delete(struct gpgpu_map *map, const void *key);
  * Return: 0; -ENOENT: no more; other negative errno.
  */
 int gpgpu_map_next_key(struct gpgpu_map *map, const void *key, void *next);
+
+/**
+ * gpgpu_map_pop() - read a value and remove it
+ * @map: a queue, a stack, or a hash map, on a device
+ * @key: key_size bytes; NULL for a queue or stack
+ * @value: out: gpgpu_map_value_bytes()
+ * @size: bytes at @value, at least that many
+ *
+ * Return: 0; -ENOENT: empty, or no such key; other negative errno.
+ */
+int gpgpu_map_pop(struct gpgpu_map *map, const void *key, void *value, size_t size);
+
+/**
+ * gpgpu_map_entry_bytes() - bytes that an entry takes in gpgpu_map_dump() and gpgpu_map_load()
+ * @map: map on a device
+ *
+ * An entry is its key, padded to 8, and its value, padded to 8.
+ *
+ * Return: both together.
+ */
+size_t gpgpu_map_entry_bytes(const struct gpgpu_map *map);
+
+/**
+ * gpgpu_map_dump() - read many entries at once
+ * @map: map on a device
+ * @key: key to go on from, or NULL for the first
+ * @entries: out: gpgpu_map_entry_bytes() each
+ * @count: room in @entries; out: entries read, at least 1
+ *
+ * Return: 0; -ENOENT: no more; other negative errno.
+ */
+int gpgpu_map_dump(struct gpgpu_map *map, const void *key, void *entries, uint32_t *count);
+
+/**
+ * gpgpu_map_load() - write many entries at once
+ * @map: map on a device
+ * @entries: gpgpu_map_entry_bytes() each; padding is zero
+ * @count: entries; out: entries written
+ * @flags: BPF_ANY, BPF_NOEXIST or BPF_EXIST
+ *
+ * Return: 0: all of them; as gpgpu_map_update() does for the first that was not written.
+ */
+int gpgpu_map_load(struct gpgpu_map *map, const void *entries, uint32_t *count, uint32_t flags);
+
+typedef int (*gpgpu_record_fn)(void *opaque, uint32_t cpu, const void *data, size_t size);
+
+/**
+ * gpgpu_map_read() - take records out of a ring buffer or perf event array
+ * @map: map on a device
+ * @record: called for each, oldest first; a value other than 0 ends the call, the rest comes with the next
+ * @opaque: passed on
+ * @timeout_ns: how long to wait for the first: nanoseconds; 0: not at all, negative: no limit
+ *
+ * Only one thread may read a map. The descriptor of gpgpu_device_fd() polls as readable while there may be records.
+ *
+ * Return: records handed over, 0 if none came in time; what @record returned if negative; other negative errno.
+ */
+int gpgpu_map_read(struct gpgpu_map *map, gpgpu_record_fn record, void *opaque, int64_t timeout_ns);
+
+/**
+ * gpgpu_map_dropped() - records that found no room
+ * @map: map that gpgpu_map_read() has been called on
+ *
+ * Return: how many since the map was made, as of the last read from the device.
+ */
+uint64_t gpgpu_map_dropped(const struct gpgpu_map *map);
 
 /**
  * gpgpu_map_freeze() - refuse further updates from this side
@@ -449,6 +521,14 @@ int gpgpu_program_source(const struct gpgpu_program *prog, size_t insn, struct g
 void gpgpu_program_set_autoload(struct gpgpu_program *prog, bool autoload);
 
 /**
+ * gpgpu_program_handle() - handle of a program, as program arrays take it
+ * @prog: program
+ *
+ * Return: the handle; 0 while it is not loaded.
+ */
+uint32_t gpgpu_program_handle(const struct gpgpu_program *prog);
+
+/**
  * gpgpu_program_destroy() - let go of a program that gpgpu_program_create() made
  * @prog: program, or NULL; programs of an object go with gpgpu_object_close()
  */
@@ -484,7 +564,8 @@ int gpgpu_object_open_memory(const void *data, size_t size, const char *name, st
  * @obj: object
  * @dev: device
  *
- * Only maps that a program to be loaded uses are made. What was made is taken back when something fails.
+ * Only maps that a program to be loaded uses are made, and besides the programs that are to be loaded those that
+ * such a map is declared with. What was made is taken back when something fails.
  *
  * Return: 0; -EBUSY: loaded already; other negative errno.
  */

@@ -3,7 +3,7 @@
  * internal.h - what the files of libgpgpu share.
  *
  * device.c opens nodes and is the only one that calls ioctl(); buffer.c, map.c, program.c and job.c wrap one
- * kind of object each. object.c reads an ELF file with the help of elf.c (bytes and bounds), link.c (relocations
+ * kind of object each, map_read.c what is in ring buffers. object.c reads an ELF file with the help of elf.c (bytes and bounds), link.c (relocations
  * and subprograms) and kernel_args.c (BTF); none of these four knows a device until an object is loaded.
  */
 #ifndef GPGPU_INTERNAL_H
@@ -50,6 +50,19 @@ struct gpgpu_map {
 	void *data; /* global data's first value, info.value_size bytes */
 	size_t section; /* that the global data is; 0: a map of BTF */
 	bool wanted; /* used by a program that is to be loaded */
+	struct gpgpu_map_info *inner; /* of a map of maps: what its values are, or NULL */
+	struct gpgpu_value *values; /* that it is declared with */
+	uint32_t num_values;
+	/* gpgpu_map_read() */
+	uint8_t *records; /* NULL until the first */
+	size_t records_at, records_end; /* taken out of the device and not handed over */
+	uint64_t dropped;
+};
+
+/* A program in a program array, a map in a map of maps, as the object has it. */
+struct gpgpu_value {
+	uint32_t index; /* key */
+	uint32_t target; /* position of the program or map in the object */
 };
 
 struct gpgpu_arg_desc {
@@ -76,6 +89,7 @@ struct gpgpu_program {
 	struct linked_function *functions; /* of an object: sorted by start */
 	uint32_t num_functions;
 	bool autoload;
+	bool wanted; /* to be loaded, or in a program array of one that is */
 };
 
 struct gpgpu_object {
@@ -229,6 +243,18 @@ int gpgpu_kernel_args(const struct btf *btf, struct gpgpu_program *prog);
  * Return: 0 or a negative errno that was noted.
  */
 int gpgpu_read_lines(const struct elf_file *elf, struct btf *btf, struct gpgpu_object *obj);
+
+/* map_values.c */
+
+/*
+ * gpgpu_map_values() - what program arrays and maps of maps are declared with (`.values`)
+ * @elf: parsed file
+ * @btf: its type information, or NULL
+ * @obj: its maps and programs; out: values of its maps
+ *
+ * Return: 0 or a negative errno that was noted.
+ */
+int gpgpu_map_values(struct elf_file *elf, const struct btf *btf, struct gpgpu_object *obj);
 
 /* core_relocs.c */
 

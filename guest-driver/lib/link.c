@@ -7,7 +7,8 @@
  * calls in two forms: with a relocation to a symbol (another section, or a global function), or already resolved
  * within a section. References to data become ld_imm64 with BPF_PSEUDO_MAP_FD (a map) or BPF_PSEUDO_MAP_VALUE
  * (global data, offset in the second half); the first imm is the map's index in the object and is exchanged for
- * its handle when the object is loaded.
+ * its handle when the object is loaded. The address of a function, as bpf_loop() takes it, becomes a ld_imm64 with
+ * BPF_PSEUDO_FUNC, whose imm counts like a call's.
  *
  * Instructions are not judged here: that is the device's part. What is checked is what linking itself relies on.
  */
@@ -98,7 +99,8 @@ static int link_call(struct linker *l, size_t pos, size_t section, uint64_t next
 
 		if (sym->shndx == SHN_UNDEF)
 			return gpgpu_fail(-EINVAL,
-					  "%s: program '%.64s' calls '%.64s', which is not in the file",
+					  "%s: program '%.64s' calls '%.64s', which is not in the file: a "
+					  "kernel function (kfunc) cannot be called on a device",
 					  l->elf->name, l->prog, sym->name);
 		section = sym->shndx;
 		target = sym->value + (uint64_t)(((int64_t)insn->imm + 1) * (int64_t)INSN_SIZE);
@@ -141,14 +143,33 @@ static int find_map(const struct linker *l, struct elf_symbol *sym, bool *is_dat
 			return (int)i;
 		}
 	}
-	if (elf_is_code(sec))
-		return gpgpu_fail(-EINVAL,
-				  "%s: program '%.64s' takes the address of a function (%.64s): devices "
-				  "cannot do that",
-				  l->elf->name, l->prog, sym->name);
 	return gpgpu_fail(-EINVAL,
 			  "%s: program '%.64s' uses '%.64s' in section %s, which is no map and no data",
 			  l->elf->name, l->prog, sym->name, sec->name);
+}
+
+/* The address of a function, as bpf_loop() takes it: the number of instructions to it, like a call's. */
+static int link_function_address(struct linker *l, size_t pos, const struct elf_symbol *sym)
+{
+	uint64_t target = sym->value + (uint64_t)(int64_t)l->insns[pos].imm;
+	long symbol = elf_function_at(l->elf, sym->shndx, target);
+	struct bpf_insn *insn;
+	int func;
+
+	if (symbol < 0)
+		return gpgpu_fail(-EINVAL,
+				  "%s: program '%.64s' takes the address of byte %llu of section %s: no "
+				  "function starts there",
+				  l->elf->name, l->prog, (unsigned long long)target,
+				  l->elf->sections[sym->shndx].name);
+	func = place(l, (size_t)symbol);
+	if (func < 0)
+		return func;
+	insn = &l->insns[pos]; /* place() may have moved them */
+	insn->src_reg = BPF_PSEUDO_FUNC;
+	insn->imm = (int)((long)l->funcs[func].start - (long)pos - 1);
+	insn[1].imm = 0;
+	return 0;
 }
 
 static int link_data(struct linker *l, size_t pos, const struct elf_reloc *rel)
@@ -166,6 +187,8 @@ static int link_data(struct linker *l, size_t pos, const struct elf_reloc *rel)
 	if (sym->shndx == SHN_UNDEF)
 		return gpgpu_fail(-EINVAL, "%s: program '%.64s' needs '%.64s', which only a kernel has",
 				  l->elf->name, l->prog, sym->name);
+	if (elf_is_code(&l->elf->sections[sym->shndx]))
+		return link_function_address(l, pos, sym);
 	map = find_map(l, sym, &is_data);
 	if (map < 0)
 		return map;

@@ -23,25 +23,47 @@ static int map_fail(const struct gpgpu_map *map, int r, const char *what,
 	return gpgpu_fail_device(r, text, result, NULL);
 }
 
-int gpgpu_map_attach(struct gpgpu_map *map, struct gpgpu_device *dev)
+static int create(const struct gpgpu_map *map, struct gpgpu_device *dev, const struct gpgpu_map_info *info,
+		  uint32_t inner, uint32_t *handle)
 {
 	struct drm_virtio_gpgpu_map_create create = {
-		.type = map->info.type,
-		.key_size = map->info.key_size,
-		.value_size = map->info.value_size,
-		.max_entries = map->info.max_entries,
-		.flags = map->info.flags,
+		.type = info->type,
+		.key_size = info->key_size,
+		.value_size = info->value_size,
+		.max_entries = info->max_entries,
+		.flags = info->flags,
+		.inner = inner,
 	};
 	int r;
 
-	if (map->info.type >= 32 || !(dev->map_types & (1u << map->info.type)))
+	if (info->type >= 32 || !(dev->map_types & (1u << info->type)))
 		return gpgpu_fail(-EOPNOTSUPP, NAME_FMT ": the device does not offer maps of BPF type %u",
-				  map->name, map->info.type);
-	memcpy(create.name, map->info.name, sizeof(create.name));
+				  map->name, info->type);
+	memcpy(create.name, info->name, sizeof(create.name));
 	r = gpgpu_ioctl(dev, DRM_IOCTL_VIRTIO_GPGPU_MAP_CREATE, &create);
 	if (r)
 		return map_fail(map, r, "", &create.result);
-	map->handle = create.handle;
+	*handle = create.handle;
+	return 0;
+}
+
+int gpgpu_map_attach(struct gpgpu_map *map, struct gpgpu_device *dev)
+{
+	struct drm_virtio_gpgpu_handle template = { .handle = 0 };
+	uint32_t inner = map->info.inner ? map->info.inner->handle : 0;
+	int r = 0;
+
+	/* The device wants a map as a pattern; what it is declared with may have fewer entries, or be nothing. */
+	if (map->inner) {
+		r = create(map, dev, map->inner, 0, &template.handle);
+		inner = template.handle;
+	}
+	if (!r)
+		r = create(map, dev, &map->info, inner, &map->handle);
+	if (template.handle)
+		gpgpu_ioctl(dev, DRM_IOCTL_VIRTIO_GPGPU_MAP_DESTROY, &template);
+	if (r)
+		return r;
 	map->dev = gpgpu_device_get(dev);
 	return 0;
 }
@@ -56,6 +78,9 @@ void gpgpu_map_detach(struct gpgpu_map *map)
 	gpgpu_close(map->dev);
 	map->dev = NULL;
 	map->handle = 0;
+	free(map->records);
+	map->records = NULL;
+	map->records_at = map->records_end = 0;
 }
 
 int gpgpu_map_create(struct gpgpu_device *dev, const struct gpgpu_map_info *info, struct gpgpu_map **out)
@@ -82,6 +107,7 @@ int gpgpu_map_create(struct gpgpu_device *dev, const struct gpgpu_map_info *info
 void gpgpu_map_get_info(const struct gpgpu_map *map, struct gpgpu_map_info *info)
 {
 	*info = map->info;
+	info->inner = NULL;
 }
 
 const char *gpgpu_map_name(const struct gpgpu_map *map)
@@ -99,7 +125,8 @@ size_t gpgpu_map_value_bytes(const struct gpgpu_map *map)
 {
 	size_t size = map->info.value_size;
 
-	if (map->info.type == BPF_MAP_TYPE_PERCPU_ARRAY || map->info.type == BPF_MAP_TYPE_PERCPU_HASH)
+	if (map->info.type == BPF_MAP_TYPE_PERCPU_ARRAY || map->info.type == BPF_MAP_TYPE_PERCPU_HASH ||
+	    map->info.type == BPF_MAP_TYPE_LRU_PERCPU_HASH)
 		return ((size + 7) & ~(size_t)7) * (map->dev ? map->dev->num_cpus : 1);
 	return size;
 }
@@ -166,6 +193,83 @@ int gpgpu_map_next_key(struct gpgpu_map *map, const void *key, void *next)
 	};
 
 	return map_op(map, "next key", &op);
+}
+
+int gpgpu_map_pop(struct gpgpu_map *map, const void *key, void *value, size_t size)
+{
+	size_t need = gpgpu_map_value_bytes(map);
+	struct drm_virtio_gpgpu_map_op op = {
+		.op = DRM_VIRTIO_GPGPU_MAP_POP,
+		.key = (uintptr_t)key,
+		.value = (uintptr_t)value,
+		.value_size = need,
+	};
+
+	if (size < need)
+		return gpgpu_fail(-EINVAL, NAME_FMT ": a value takes %zu bytes, not %zu", map->name, need,
+				  size);
+	return map_op(map, "popping", &op);
+}
+
+size_t gpgpu_map_entry_bytes(const struct gpgpu_map *map)
+{
+	return (((size_t)map->info.key_size + 7) & ~(size_t)7) +
+	       ((gpgpu_map_value_bytes(map) + 7) & ~(size_t)7);
+}
+
+static int map_bulk(struct gpgpu_map *map, const char *what, struct drm_virtio_gpgpu_map_bulk *bulk)
+{
+	int r;
+
+	if (!map->dev)
+		return gpgpu_fail(-ENODEV, NAME_FMT " is not on a device: no loaded program uses it",
+				  map->name);
+	bulk->handle = map->handle;
+	r = gpgpu_ioctl(map->dev, DRM_IOCTL_VIRTIO_GPGPU_MAP_BULK, bulk);
+	return r ? map_fail(map, r, what, &bulk->result) : 0;
+}
+
+int gpgpu_map_dump(struct gpgpu_map *map, const void *key, void *entries, uint32_t *count)
+{
+	struct drm_virtio_gpgpu_map_bulk bulk = {
+		.op = DRM_VIRTIO_GPGPU_MAP_DUMP,
+		.key = (uintptr_t)key,
+		.entries = (uintptr_t)entries,
+		.count = *count,
+	};
+	int r = map_bulk(map, "dumping", &bulk);
+
+	*count = r ? 0 : bulk.count;
+	return r;
+}
+
+/* Bytes of entries of one command, as the driver's own requests are limited. */
+#define MAX_LOAD (512u << 10)
+
+int gpgpu_map_load(struct gpgpu_map *map, const void *entries, uint32_t *count, uint32_t flags)
+{
+	size_t each = gpgpu_map_entry_bytes(map);
+	uint32_t left = *count, most = each && each < MAX_LOAD ? (uint32_t)(MAX_LOAD / each) : 1;
+	const uint8_t *at = entries;
+	int r = 0;
+
+	if (most > 16384)
+		most = 16384;
+	*count = 0;
+	while (!r && left) {
+		struct drm_virtio_gpgpu_map_bulk bulk = {
+			.op = DRM_VIRTIO_GPGPU_MAP_LOAD,
+			.entries = (uintptr_t)at,
+			.count = left < most ? left : most,
+			.flags = flags,
+		};
+
+		r = map_bulk(map, "loading", &bulk);
+		*count += bulk.count;
+		at += bulk.count * each;
+		left -= bulk.count;
+	}
+	return r;
 }
 
 int gpgpu_map_freeze(struct gpgpu_map *map)

@@ -3,7 +3,7 @@
  * object.c - objects: the programs, kernels, maps and global data of an ELF file.
  *
  * Opening reads everything and keeps nothing of the file but its BTF, for names of the source: programs are linked (link.c), kernels have their
- * arguments (kernel_args.c), maps their definitions. BTF-defined maps are libbpf's business, which reads the
+ * arguments (kernel_args.c), maps their definitions and what they are declared with (map_values.c). BTF-defined maps are libbpf's business, which reads the
  * same file a second time; global data is read here, as one array of one element per section. Loading
  * makes the maps that are used, fills global data, freezes .rodata (read only for programs before they are
  * compiled, so that the host may take its values as constants), exchanges map indices for handles and compiles. A failing load takes
@@ -145,28 +145,62 @@ static int add_data_map(const struct elf_file *elf, struct gpgpu_object *obj, si
 	return 0;
 }
 
-static int add_btf_map(const struct elf_file *elf, struct gpgpu_object *obj, const struct bpf_map *from)
+/* What has no meaning on a device, or none that programs see, and what has one. */
+static int map_flags(const struct elf_file *elf, const char *name, uint32_t flags, uint32_t *out)
 {
-	/* What has no meaning on a device, and what has one. */
-	const uint32_t ignored = BPF_F_NO_PREALLOC | BPF_F_MMAPABLE;
-	uint32_t flags = bpf_map__map_flags(from) & ~ignored;
-	const char *name = bpf_map__name(from);
-	struct gpgpu_map *m;
+	const uint32_t ignored = BPF_F_NO_PREALLOC | BPF_F_NO_COMMON_LRU | BPF_F_NUMA_NODE | BPF_F_MMAPABLE;
 
-	if (obj->num_maps == MAX_OBJECT_MAPS)
-		return gpgpu_fail(-E2BIG, "%s: over %u maps", elf->name, MAX_OBJECT_MAPS);
+	flags &= ~ignored;
 	if (flags & ~(uint32_t)BPF_F_RDONLY_PROG)
 		return gpgpu_fail(-EOPNOTSUPP, "%s: map '%.64s' has flags 0x%x, which devices do not know",
 				  elf->name, name, flags);
+	*out = flags ? GPGPU_MAP_RDONLY_PROG : 0;
+	return 0;
+}
+
+static int fill_info(const struct elf_file *elf, const char *name, const struct bpf_map *from,
+		     struct gpgpu_map_info *info)
+{
+	info->type = bpf_map__type(from);
+	info->key_size = bpf_map__key_size(from);
+	info->value_size = bpf_map__value_size(from);
+	info->max_entries = bpf_map__max_entries(from);
+	if (info->type == BPF_MAP_TYPE_PERF_EVENT_ARRAY) {
+		/* Often left to the loader, which knows how many CPUs there are; a device has one queue. */
+		info->key_size = info->value_size = sizeof(uint32_t);
+		if (!info->max_entries)
+			info->max_entries = 1;
+	}
+	return map_flags(elf, name, bpf_map__map_flags(from), &info->flags);
+}
+
+/* bpf_map__inner_map() wants one that can be changed. */
+static int add_inner(const struct elf_file *elf, struct gpgpu_map *m, struct bpf_map *from)
+{
+	struct bpf_map *inner = bpf_map__inner_map(from);
+
+	if (!inner)
+		return 0;
+	m->inner = calloc(1, sizeof(*m->inner));
+	if (!m->inner)
+		return gpgpu_fail(-ENOMEM, "out of memory");
+	snprintf(m->inner->name, sizeof(m->inner->name), "%.15s", m->name);
+	return fill_info(elf, m->name, inner, m->inner);
+}
+
+static int add_btf_map(const struct elf_file *elf, struct gpgpu_object *obj, struct bpf_map *from)
+{
+	const char *name = bpf_map__name(from);
+	struct gpgpu_map *m;
+	int r;
+
+	if (obj->num_maps == MAX_OBJECT_MAPS)
+		return gpgpu_fail(-E2BIG, "%s: over %u maps", elf->name, MAX_OBJECT_MAPS);
 	m = add_map(obj, name);
 	if (!m)
 		return gpgpu_fail(-ENOMEM, "out of memory");
-	m->info.type = bpf_map__type(from);
-	m->info.key_size = bpf_map__key_size(from);
-	m->info.value_size = bpf_map__value_size(from);
-	m->info.max_entries = bpf_map__max_entries(from);
-	m->info.flags = flags ? GPGPU_MAP_RDONLY_PROG : 0;
-	return 0;
+	r = fill_info(elf, name, from, &m->info);
+	return r ? r : add_inner(elf, m, from);
 }
 
 static int read_maps(const struct elf_file *elf, struct gpgpu_object *obj)
@@ -319,6 +353,8 @@ static int read_object(struct elf_file *elf, struct gpgpu_object *obj)
 	if (!r)
 		r = read_programs(elf, btf, obj);
 	if (!r)
+		r = gpgpu_map_values(elf, btf, obj);
+	if (!r)
 		r = gpgpu_read_lines(elf, btf, obj);
 	obj->btf = btf;
 	return r;
@@ -384,19 +420,58 @@ static bool names_map(const struct bpf_insn *insn)
 	       (insn->src_reg == BPF_PSEUDO_MAP_FD || insn->src_reg == BPF_PSEUDO_MAP_VALUE);
 }
 
-static void mark_maps(struct gpgpu_object *obj)
+static void want_program(struct gpgpu_object *obj, struct gpgpu_program *prog);
+
+static void want_map(struct gpgpu_object *obj, struct gpgpu_map *map)
+{
+	if (map->wanted)
+		return;
+	map->wanted = true;
+	for (uint32_t i = 0; i < map->num_values; i++) {
+		if (map->info.type == BPF_MAP_TYPE_PROG_ARRAY)
+			want_program(obj, &obj->programs[map->values[i].target]);
+		else
+			want_map(obj, &obj->maps[map->values[i].target]);
+	}
+}
+
+/* As deep as there are programs and maps, at most. */
+static void want_program(struct gpgpu_object *obj, struct gpgpu_program *prog)
+{
+	if (prog->wanted)
+		return;
+	prog->wanted = true;
+	for (uint32_t i = 0; i < prog->num_insns; i++) {
+		if (names_map(&prog->insns[i]))
+			want_map(obj, &obj->maps[prog->insns[i].imm]);
+		i += prog->insns[i].code == (BPF_LD | BPF_IMM | BPF_DW);
+	}
+}
+
+static void mark_wanted(struct gpgpu_object *obj)
 {
 	for (uint32_t i = 0; i < obj->num_maps; i++)
 		obj->maps[i].wanted = false;
-	for (uint32_t p = 0; p < obj->num_programs; p++) {
-		const struct gpgpu_program *prog = &obj->programs[p];
-
-		for (uint32_t i = 0; prog->autoload && i < prog->num_insns; i++) {
-			if (names_map(&prog->insns[i]))
-				obj->maps[prog->insns[i].imm].wanted = true;
-			i += prog->insns[i].code == (BPF_LD | BPF_IMM | BPF_DW);
-		}
+	for (uint32_t i = 0; i < obj->num_programs; i++)
+		obj->programs[i].wanted = false;
+	for (uint32_t i = 0; i < obj->num_programs; i++) {
+		if (obj->programs[i].autoload)
+			want_program(obj, &obj->programs[i]);
 	}
+}
+
+static int load_values(struct gpgpu_object *obj, struct gpgpu_map *map)
+{
+	bool progs = map->info.type == BPF_MAP_TYPE_PROG_ARRAY;
+	int r = 0;
+
+	for (uint32_t i = 0; !r && i < map->num_values; i++) {
+		const struct gpgpu_value *v = &map->values[i];
+		uint32_t handle = progs ? obj->programs[v->target].handle : obj->maps[v->target].handle;
+
+		r = gpgpu_map_update(map, &v->index, &handle, sizeof(handle), BPF_ANY);
+	}
+	return r;
 }
 
 static int load_map(struct gpgpu_map *map, struct gpgpu_device *dev)
@@ -443,14 +518,19 @@ int gpgpu_object_load(struct gpgpu_object *obj, struct gpgpu_device *dev)
 
 	if (obj->loaded)
 		return gpgpu_fail(-EBUSY, "%s is loaded already", obj->name);
-	mark_maps(obj);
+	mark_wanted(obj);
 	for (uint32_t i = 0; !r && i < obj->num_maps; i++) {
 		if (obj->maps[i].wanted)
 			r = load_map(&obj->maps[i], dev);
 	}
 	for (uint32_t i = 0; !r && i < obj->num_programs; i++) {
-		if (obj->programs[i].autoload)
+		if (obj->programs[i].wanted)
 			r = load_program(obj, &obj->programs[i], dev);
+	}
+	/* Once all that they may name is there. */
+	for (uint32_t i = 0; !r && i < obj->num_maps; i++) {
+		if (obj->maps[i].wanted)
+			r = load_values(obj, &obj->maps[i]);
 	}
 	if (r)
 		unload(obj);
@@ -514,6 +594,8 @@ void gpgpu_object_close(struct gpgpu_object *obj)
 	for (uint32_t i = 0; i < obj->num_maps; i++) {
 		free(obj->maps[i].name);
 		free(obj->maps[i].data);
+		free(obj->maps[i].inner);
+		free(obj->maps[i].values);
 	}
 	btf__free(obj->btf);
 	free(obj->lines);

@@ -173,3 +173,8 @@ void gpgpu_program_destroy(struct gpgpu_program *prog)
 	free(prog->name);
 	free(prog);
 }
+
+uint32_t gpgpu_program_handle(const struct gpgpu_program *prog)
+{
+	return prog->handle;
+}

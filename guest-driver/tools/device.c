@@ -33,6 +33,19 @@ static struct gpgpu_program *only_of_kind(struct gpgpu_object *obj, const char *
 	return found;
 }
 
+static bool has_tail_calls(struct gpgpu_object *obj)
+{
+	struct gpgpu_map_info info;
+	struct gpgpu_map *m = NULL;
+
+	while ((m = gpgpu_object_next_map(obj, m))) {
+		gpgpu_map_get_info(m, &info);
+		if (info.type == BPF_MAP_TYPE_PROG_ARRAY)
+			return true;
+	}
+	return false;
+}
+
 struct gpgpu_object *load_program(struct gpgpu_device *dev, char *spec, uint32_t kind,
 				  struct gpgpu_program **out)
 {
@@ -50,8 +63,11 @@ struct gpgpu_object *load_program(struct gpgpu_device *dev, char *spec, uint32_t
 	gpgpu_program_get_info(prog, &info);
 	if (info.kind != kind)
 		die("%s: '%s' is not a %s", spec, info.name, what);
-	while ((p = gpgpu_object_next_program(obj, p)))
-		gpgpu_program_set_autoload(p, p == prog);
+	while ((p = gpgpu_object_next_program(obj, p))) {
+		gpgpu_program_get_info(p, &info);
+		/* Where there are tail calls the others may be set as their targets. */
+		gpgpu_program_set_autoload(p, p == prog || (info.kind == kind && has_tail_calls(obj)));
+	}
 	if (gpgpu_object_load(obj, dev))
 		die("%s: %s", spec, gpgpu_error_message());
 	*out = prog;
@@ -73,6 +89,41 @@ static int next_key(void *map, const void *key, void *next)
 	return gpgpu_map_next_key(map, key, next);
 }
 
+static int pop(void *map, void *value, size_t size)
+{
+	return gpgpu_map_pop(map, NULL, value, size);
+}
+
+static int dump(void *map, const void *key, void *entries, uint32_t *count)
+{
+	return gpgpu_map_dump(map, key, entries, count);
+}
+
+static int load(void *map, const void *entries, uint32_t count)
+{
+	return gpgpu_map_load(map, entries, &count, BPF_ANY);
+}
+
+static struct gpgpu_object *object; /* whose maps are the targets */
+
+static uint32_t named(void *map, const char *name)
+{
+	struct gpgpu_program *prog = gpgpu_object_program(object, name);
+	struct gpgpu_map *other = gpgpu_object_map(object, name);
+	struct gpgpu_map_info info;
+
+	gpgpu_map_get_info(map, &info);
+	if (info.type == BPF_MAP_TYPE_PROG_ARRAY)
+		return prog ? gpgpu_program_handle(prog) : 0;
+	return other ? gpgpu_map_handle(other) : 0;
+}
+
+static bool has_copies(uint32_t type)
+{
+	return type == BPF_MAP_TYPE_PERCPU_ARRAY || type == BPF_MAP_TYPE_PERCPU_HASH ||
+	       type == BPF_MAP_TYPE_LRU_PERCPU_HASH;
+}
+
 static const char *error(int err)
 {
 	return gpgpu_error_message();
@@ -87,6 +138,7 @@ struct map_target *device_maps(struct gpgpu_object *obj, struct gpgpu_device *de
 
 	if (gpgpu_get_caps(dev, &caps))
 		die("%s", gpgpu_error_message());
+	object = obj;
 	while ((m = gpgpu_object_next_map(obj, m)))
 		n++;
 	targets = xcalloc(n, sizeof(*targets));
@@ -101,12 +153,17 @@ struct map_target *device_maps(struct gpgpu_object *obj, struct gpgpu_device *de
 			.name = gpgpu_map_name(m),
 			.key_size = info.key_size,
 			.value_size = info.value_size,
-			.copies = info.type == BPF_MAP_TYPE_PERCPU_ARRAY ? caps.num_cpus : 0,
+			.copies = has_copies(info.type) ? caps.num_cpus : 0,
 			.is_array = info.type == BPF_MAP_TYPE_ARRAY || info.type == BPF_MAP_TYPE_PERCPU_ARRAY,
+			.type = info.type,
 			.map = m,
 			.update = update,
 			.lookup = lookup,
 			.next_key = next_key,
+			.pop = pop,
+			.dump = dump,
+			.load = load,
+			.named = named,
 			.error = error,
 		};
 	}

@@ -26,7 +26,7 @@
 #define MAX_SHOWN   5 /* differences that are shown */
 
 static struct {
-	const char *config, *out, *results, *maps;
+	const char *config, *out, *results, *maps, *save;
 	char *entries[MAX_ENTRIES][2];
 	size_t num_entries;
 } opt;
@@ -86,6 +86,32 @@ static int next_key(void *map, const void *key, void *next)
 	return bpf_map_get_next_key(fd_of(map), key, next) ? -errno : 0;
 }
 
+static int pop(void *map, void *value, size_t size)
+{
+	return bpf_map_lookup_and_delete_elem(fd_of(map), NULL, value) ? -errno : 0;
+}
+
+static struct bpf_object *object;
+
+static uint32_t named(void *map, const char *name)
+{
+	struct bpf_program *prog = bpf_object__find_program_by_name(object, name);
+	struct bpf_map *other = bpf_object__find_map_by_name(object, name);
+	int fd;
+
+	if (bpf_map__type(map) == BPF_MAP_TYPE_PROG_ARRAY)
+		fd = prog ? bpf_program__fd(prog) : 0;
+	else
+		fd = other ? bpf_map__fd(other) : 0;
+	return fd > 0 ? (uint32_t)fd : 0;
+}
+
+static bool has_copies(enum bpf_map_type type)
+{
+	return type == BPF_MAP_TYPE_PERCPU_ARRAY || type == BPF_MAP_TYPE_PERCPU_HASH ||
+	       type == BPF_MAP_TYPE_LRU_PERCPU_HASH;
+}
+
 static const char *error(int err)
 {
 	return strerror(-err);
@@ -98,6 +124,7 @@ static struct map_target *kernel_maps(struct bpf_object *obj, size_t *count)
 	size_t n = 0;
 	int cpus = libbpf_num_possible_cpus();
 
+	object = obj;
 	bpf_object__for_each_map(m, obj)
 		n++;
 	targets = xcalloc(n, sizeof(*targets));
@@ -105,7 +132,7 @@ static struct map_target *kernel_maps(struct bpf_object *obj, size_t *count)
 	bpf_object__for_each_map(m, obj) {
 		enum bpf_map_type type = bpf_map__type(m);
 		const char *name = bpf_map__name(m);
-		bool percpu = type == BPF_MAP_TYPE_PERCPU_ARRAY || type == BPF_MAP_TYPE_PERCPU_HASH;
+		bool percpu = has_copies(type);
 
 		/* libbpf puts the object's name before ".rodata" and the like. */
 		if (bpf_map__is_internal(m) && strchr(name, '.'))
@@ -116,15 +143,29 @@ static struct map_target *kernel_maps(struct bpf_object *obj, size_t *count)
 			.value_size = bpf_map__value_size(m),
 			.copies = percpu ? (uint32_t)(cpus > 0 ? cpus : 1) : 0,
 			.is_array = type == BPF_MAP_TYPE_ARRAY || type == BPF_MAP_TYPE_PERCPU_ARRAY,
+			.type = type,
 			.map = m,
 			.update = update,
 			.lookup = lookup,
 			.next_key = next_key,
+			.pop = pop,
+			.named = named,
 			.error = error,
 		};
 	}
 	*count = n;
 	return targets;
+}
+
+static bool has_tail_calls(const struct bpf_object *obj)
+{
+	struct bpf_map *m;
+
+	bpf_object__for_each_map(m, obj) {
+		if (bpf_map__type(m) == BPF_MAP_TYPE_PROG_ARRAY)
+			return true;
+	}
+	return false;
 }
 
 static struct bpf_object *load(char *spec, struct bpf_program **out)
@@ -142,7 +183,9 @@ static struct bpf_object *load(char *spec, struct bpf_program **out)
 		bool wanted = name ? !strcmp(bpf_program__name(prog), name)
 				   : bpf_program__type(prog) == BPF_PROG_TYPE_XDP;
 
-		bpf_program__set_autoload(prog, wanted);
+		/* Where there are tail calls the others are their targets. */
+		bpf_program__set_autoload(prog, wanted || (has_tail_calls(obj) &&
+							   bpf_program__type(prog) == BPF_PROG_TYPE_XDP));
 		if (wanted && found)
 			die("%s: has several XDP programs, say which: %s:NAME", spec, spec);
 		if (wanted)
@@ -274,6 +317,63 @@ static uint64_t compare_maps(const struct map_target *maps, size_t count)
 	return size;
 }
 
+/* -------------------------------------------------------------------- saving */
+
+/* What the kernel made of it, in the files and forms that gpgpu pkt writes: SAVE.pcap, .results and .maps. */
+static struct {
+	struct outfile *files[3];
+	FILE *results, *maps;
+	void *writer;
+} saved;
+
+static struct outfile *save_open(const char *suffix, FILE **f)
+{
+	char *path;
+
+	/* The path is asked for again when the file is done. */
+	if (asprintf(&path, "%s%s", opt.save, suffix) < 0)
+		die("out of memory");
+	return outfile_open(path, f);
+}
+
+static void save_start(void)
+{
+	FILE *f;
+
+	if (!opt.save)
+		return;
+	saved.files[0] = save_open(".pcap", &f);
+	saved.writer = capture_writer(f, opt.save);
+	saved.files[1] = save_open(".results", &saved.results);
+	saved.files[2] = save_open(".maps", &saved.maps);
+}
+
+static void save_frame(const struct frame *in, uint64_t number, uint32_t verdict, const uint8_t *bytes,
+		       uint32_t length)
+{
+	struct frame f = *in;
+
+	if (!opt.save)
+		return;
+	fprintf(saved.results, "%llu %s %u 0 0\n", (unsigned long long)number, verdict_name(verdict), length);
+	if (verdict != XDP_PASS && verdict != XDP_TX && verdict != XDP_REDIRECT)
+		return;
+	f.length = length + (in->length - in->captured);
+	f.captured = length;
+	f.bytes = bytes;
+	capture_write(saved.writer, &f);
+}
+
+static void save_end(const struct map_target *maps, size_t count)
+{
+	if (!opt.save)
+		return;
+	for (size_t i = 0; i < count; i++)
+		mapconfig_dump(saved.maps, &maps[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(saved.files); i++)
+		outfile_commit(saved.files[i]);
+}
+
 /* ------------------------------------------------------------------- running */
 
 static uint32_t run_frame(int prog, const struct capture *in, const struct frame *f, uint8_t *out,
@@ -298,17 +398,19 @@ static const char help[] =
 	"  --out FILE        its OUT.pcap\n"
 	"  --results FILE    its --results\n"
 	"  --maps FILE       its --maps-out\n"
+	"  --save PREFIX     write the kernel's side: PREFIX.pcap, PREFIX.results, PREFIX.maps\n"
 	"  --config FILE, --map NAME ENTRY    as for gpgpu pkt\n";
 
 static int parse_options(int argc, char **argv)
 {
-	enum { CONFIG = 256, MAP, OUT, RESULTS, MAPS };
+	enum { CONFIG = 256, MAP, OUT, RESULTS, MAPS, SAVE };
 	static const struct option options[] = {
 		{ "config", required_argument, NULL, CONFIG },
 		{ "map", required_argument, NULL, MAP },
 		{ "out", required_argument, NULL, OUT },
 		{ "results", required_argument, NULL, RESULTS },
 		{ "maps", required_argument, NULL, MAPS },
+		{ "save", required_argument, NULL, SAVE },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
@@ -333,6 +435,9 @@ static int parse_options(int argc, char **argv)
 			break;
 		case MAPS:
 			opt.maps = optarg;
+			break;
+		case SAVE:
+			opt.save = optarg;
 			break;
 		case 'h':
 			fputs(help, stdout);
@@ -372,6 +477,7 @@ static uint64_t run_capture(int prog, struct capture *in, struct expected *e, ui
 		verdict = run_frame(prog, in, &f, out, &length);
 		verdicts[verdict]++;
 		compare_result(e, in->frames, verdict, length);
+		save_frame(&f, in->frames, verdict, out, length);
 		if (verdict < XDP_PASS)
 			continue;
 		compare_bytes(e, in->frames, out, length);
@@ -407,7 +513,9 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < opt.num_entries; i++)
 		mapconfig_entry("--map", map_target_find("--map", maps, num_maps, opt.entries[i][0]),
 				opt.entries[i][1]);
+	save_start();
 	sent = run_capture(bpf_program__fd(prog), &in, &expected, verdicts);
+	save_end(maps, num_maps);
 	entries = compare_maps(maps, num_maps);
 	free(maps);
 	bpf_object__close(obj);

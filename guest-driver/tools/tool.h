@@ -60,11 +60,18 @@ struct map_target { /* a map of a device or of the kernel */
 	uint32_t key_size, value_size;
 	uint32_t copies; /* values per key: CPUs for per-CPU maps, else 0 */
 	bool is_array;
+	uint32_t type; /* BPF_MAP_TYPE_*; 0: one with keys and values */
 	void *map;
 	/* 0 or negative errno; @value holds one value, or copies values padded to 8 */
 	int (*update)(void *map, const void *key, const void *value, size_t size);
 	int (*lookup)(void *map, const void *key, void *value, size_t size);
 	int (*next_key)(void *map, const void *key, void *next);
+	int (*pop)(void *map, void *value, size_t size); /* of QUEUE and STACK; may be NULL for others */
+	/* many entries, each a key padded to 8 and a value padded to 8; NULL: one by one */
+	int (*dump)(void *map, const void *key, void *entries, uint32_t *count);
+	int (*load)(void *map, const void *entries, uint32_t count);
+	/* what a PROG_ARRAY or a map of maps takes for a program or map of this name; 0: there is none */
+	uint32_t (*named)(void *map, const char *name);
 	const char *(*error)(int err); /* words for what these return */
 };
 
@@ -84,7 +91,9 @@ void mapconfig_entry(const char *where, const struct map_target *target, char *t
 /*
  * mapconfig_dump() - write all of a map as lines "NAME KEY VALUE" in hexadecimal, sorted by key, or die
  *
- * Values of per-CPU maps are added up in words of 64 bits. Entries of arrays that are all zero are left out.
+ * Values of per-CPU maps are added up in words of 64 bits. Entries of arrays that are all zero are left out. A
+ * queue or stack is emptied: its keys are the order in which values came out. What holds programs, maps or records, or
+ * cannot be read, is left out.
  */
 void mapconfig_dump(FILE *to, const struct map_target *target);
 

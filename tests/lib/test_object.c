@@ -26,7 +26,8 @@
 
 static const char *objects = OBJECTS, *examples = EXAMPLES;
 
-static const char *const good_objects[] = { "calls", "data", "args", "good_core", "beside" };
+static const char *const good_objects[] = { "calls",  "data",	  "args",      "good_core",
+					    "beside", "callback", "map_values" };
 static const char *const example_names[] = { "histogram", "mandelbrot",	  "matmul", "saxpy",
 					     "sha256",	  "xdp_firewall", "xdp_lb" };
 
@@ -112,14 +113,14 @@ END_TEST
 START_TEST(maps_and_data)
 {
 	static const struct gpgpu_map_info want[] = {
-		{ ".rodata", BPF_MAP_TYPE_ARRAY, 4, 4, 1, GPGPU_MAP_RDONLY_PROG },
-		{ ".data", BPF_MAP_TYPE_ARRAY, 4, 4, 1, 0 },
-		{ ".data.own", BPF_MAP_TYPE_ARRAY, 4, 4, 1, 0 },
-		{ ".bss", BPF_MAP_TYPE_ARRAY, 4, 32, 1, 0 },
-		{ "per_cpu", BPF_MAP_TYPE_PERCPU_ARRAY, 4, 8, 4, 0 },
-		{ "prefixes", BPF_MAP_TYPE_LPM_TRIE, 8, 12, 16, 0 },
-		{ "unused", BPF_MAP_TYPE_HASH, 8, 4, 32, 0 },
-		{ "constant", BPF_MAP_TYPE_ARRAY, 4, 4, 2, GPGPU_MAP_RDONLY_PROG },
+		{ ".rodata", BPF_MAP_TYPE_ARRAY, 4, 4, 1, GPGPU_MAP_RDONLY_PROG, NULL },
+		{ ".data", BPF_MAP_TYPE_ARRAY, 4, 4, 1, 0, NULL },
+		{ ".data.own", BPF_MAP_TYPE_ARRAY, 4, 4, 1, 0, NULL },
+		{ ".bss", BPF_MAP_TYPE_ARRAY, 4, 32, 1, 0, NULL },
+		{ "per_cpu", BPF_MAP_TYPE_PERCPU_ARRAY, 4, 8, 4, 0, NULL },
+		{ "prefixes", BPF_MAP_TYPE_LPM_TRIE, 8, 12, 16, 0, NULL },
+		{ "unused", BPF_MAP_TYPE_HASH, 8, 4, 32, 0, NULL },
+		{ "constant", BPF_MAP_TYPE_ARRAY, 4, 4, 2, GPGPU_MAP_RDONLY_PROG, NULL },
 	};
 	struct gpgpu_object *obj = open_good(objects, "data");
 	struct gpgpu_map *map = NULL;
@@ -177,8 +178,11 @@ static void check_linked(struct gpgpu_object *obj, struct gpgpu_program *prog)
 		}
 		if (insn->code == (BPF_LD | BPF_IMM | BPF_DW)) {
 			ck_assert(i + 1 < count);
-			ck_assert(insn->src_reg <= BPF_PSEUDO_MAP_VALUE);
-			if (insn->src_reg)
+			ck_assert(insn->src_reg <= BPF_PSEUDO_MAP_VALUE ||
+				  insn->src_reg == BPF_PSEUDO_FUNC);
+			if (insn->src_reg == BPF_PSEUDO_FUNC)
+				ck_assert(insn->imm >= -(int64_t)i && (int64_t)i + 1 + insn->imm < (int64_t)count);
+			else if (insn->src_reg)
 				ck_assert(insn->imm >= 0 && (size_t)insn->imm < num_maps);
 			i++;
 		}
@@ -333,6 +337,66 @@ START_TEST(linked_as_libbpf_links)
 }
 END_TEST
 
+/* A function's address is what a call of it at the same place would jump to. */
+START_TEST(function_addresses)
+{
+	struct gpgpu_object *obj = open_good(objects, "callback");
+	struct gpgpu_program *prog = gpgpu_object_program(obj, "callback");
+	const struct bpf_insn *insns;
+	size_t count, seen[2], n = 0;
+
+	insns = gpgpu_program_insns(prog, &count);
+	for (size_t i = 0; i < count; i++) {
+		if (insns[i].code != (BPF_LD | BPF_IMM | BPF_DW))
+			continue;
+		ck_assert_uint_eq(insns[i].src_reg, BPF_PSEUDO_FUNC);
+		ck_assert_uint_lt(n, 2);
+		seen[n] = i + 1 + (size_t)insns[i].imm;
+		ck_assert_uint_lt(seen[n], count);
+		ck_assert_int_eq(insns[i + 1].imm, 0);
+		n++;
+		i++;
+	}
+	ck_assert_uint_eq(n, 2);
+	ck_assert_uint_ne(seen[0], seen[1]);
+	gpgpu_object_close(obj);
+}
+END_TEST
+
+START_TEST(maps_of_all_kinds)
+{
+	static const struct gpgpu_map_info want[] = {
+		{ "inner_a", BPF_MAP_TYPE_ARRAY, 4, 8, 2, 0, NULL },
+		{ "inner_b", BPF_MAP_TYPE_ARRAY, 4, 8, 2, 0, NULL },
+		{ "outer", BPF_MAP_TYPE_ARRAY_OF_MAPS, 4, 4, 4, 0, NULL },
+		{ "lru", BPF_MAP_TYPE_LRU_HASH, 4, 8, 8, 0, NULL },
+		{ "ring", BPF_MAP_TYPE_RINGBUF, 0, 0, 4096, 0, NULL },
+		{ "perf", BPF_MAP_TYPE_PERF_EVENT_ARRAY, 4, 4, 1, 0, NULL },
+		{ "progs", BPF_MAP_TYPE_PROG_ARRAY, 4, 4, 8, 0, NULL },
+	};
+	struct gpgpu_object *obj = open_good(objects, "map_values");
+	struct gpgpu_map_info got;
+	uint64_t value;
+
+	for (size_t i = 0; i < COUNT(want); i++) {
+		struct gpgpu_map *map = gpgpu_object_map(obj, want[i].name);
+
+		ck_assert_msg(map != NULL, "%s", want[i].name);
+		gpgpu_map_get_info(map, &got);
+		ck_assert_msg(!memcmp(&got, &want[i], sizeof(got)), "%s: %u %u %u %u %u", got.name, got.type,
+			      got.key_size, got.value_size, got.max_entries, got.flags);
+		/* Without a device every call is refused. */
+		ck_assert_int_eq(gpgpu_map_pop(map, NULL, &value, 64), -ENODEV);
+		ck_assert_int_eq(gpgpu_map_read(map, NULL, NULL, 0), -ENODEV);
+		ck_assert_int_eq(gpgpu_map_dump(map, NULL, NULL, &(uint32_t){ 1 }), -ENODEV);
+		ck_assert_int_eq(gpgpu_map_load(map, &value, &(uint32_t){ 1 }, 0), -ENODEV);
+	}
+	ck_assert_uint_eq(gpgpu_map_entry_bytes(gpgpu_object_map(obj, "lru")), 16);
+	ck_assert_uint_eq(gpgpu_map_entry_bytes(gpgpu_object_map(obj, "ring")), 0);
+	gpgpu_object_close(obj);
+}
+END_TEST
+
 /* ------------------------------------------------------------------ bad files */
 
 static const struct {
@@ -346,8 +410,8 @@ static const struct {
 	{ "bad_core", "asks the kernel about type 'some_type'", -EINVAL },
 	{ "bad_data_pointer", "holds pointers", -EINVAL },
 	{ "bad_extern", "'some_kernel_symbol', which only a kernel has", -EINVAL },
-	{ "bad_function_address", "takes the address of a function", -EINVAL },
-	{ "bad_map_flags", "map 'map' has flags 0x4", -EOPNOTSUPP },
+	{ "bad_kfunc", "'bpf_xdp_metadata_rx_hash', which is not in the file: a kernel function (kfunc)", -EINVAL },
+	{ "bad_map_flags", "map 'map' has flags 0x8", -EOPNOTSUPP },
 	{ "bad_section", "'kprobe/do_nothing' is not for a device", -EINVAL },
 };
 
@@ -469,7 +533,10 @@ START_TEST(damaged)
 				if (insns[i].code != (BPF_LD | BPF_IMM | BPF_DW))
 					continue;
 				ck_assert(i + 1 < count);
-				ck_assert(!insns[i].src_reg || (size_t)insns[i].imm < maps);
+				if (insns[i].src_reg == BPF_PSEUDO_FUNC)
+					ck_assert((size_t)((int64_t)i + 1 + insns[i].imm) < count);
+				else
+					ck_assert(!insns[i].src_reg || (size_t)insns[i].imm < maps);
 				i++;
 			}
 		}
@@ -615,6 +682,8 @@ int main(void)
 	tcase_set_timeout(tc, 240);
 	tcase_add_test(tc, args_of_every_kind);
 	tcase_add_test(tc, maps_and_data);
+	tcase_add_test(tc, function_addresses);
+	tcase_add_test(tc, maps_of_all_kinds);
 	tcase_add_loop_test(tc, all_are_linked, 0, all);
 	tcase_add_loop_test(tc, linked_as_libbpf_links, 0, 4);
 	tcase_add_loop_test(tc, refused_with_a_reason, 0, COUNT(bad_objects));

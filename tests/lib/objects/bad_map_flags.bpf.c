@@ -6,7 +6,7 @@
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 4);
-	__uint(map_flags, BPF_F_NUMA_NODE);
+	__uint(map_flags, BPF_F_RDONLY);
 	__type(key, __u32);
 	__type(value, __u32);
 } map SEC(".maps");
