@@ -209,8 +209,10 @@ static bool read_lines(struct gp_image *image, const struct gp_jit_reply *reply,
 	size_t size = reply->num_lines * sizeof(struct gp_line);
 	struct stat st;
 
-	if (fd < 0 || reply->num_lines > GP_JIT_MAX_LINES || fcntl(fd, F_GET_SEALS) != GP_JIT_SEALS ||
-	    fstat(fd, &st) || st.st_size != (off_t)size)
+	/* Such a file is sealed against becoming executable as well. */
+	if (fd < 0 || reply->num_lines > GP_JIT_MAX_LINES ||
+	    (fcntl(fd, F_GET_SEALS) & GP_JIT_SEALS) != GP_JIT_SEALS || fstat(fd, &st) ||
+	    st.st_size != (off_t)size)
 		return false;
 	image->lines = g_malloc(size);
 	if (pread(fd, image->lines, size, 0) != (ssize_t)size)
