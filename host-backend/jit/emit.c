@@ -75,18 +75,19 @@ static const char *cpu;
 static unsigned int errors;
 static char first_error[GP_MESSAGE];
 
-/* Stack that functions take, added up: none is on the stack twice. */
+/* Stack that the program's functions take, added up: none is on the stack twice. */
 static uint32_t frame_bytes;
 
 static void on_diagnostic(LLVMDiagnosticInfoRef info, void *data)
 {
 	unsigned int bytes;
-	char *text;
+	char *text, *frame;
 
 	/* Asked for by the attribute "warn-stack-size". */
 	if (LLVMGetDiagInfoSeverity(info) == LLVMDSWarning) {
 		text = LLVMGetDiagInfoDescription(info);
-		if (sscanf(text, "stack frame size (%u)", &bytes) == 1)
+		frame = strstr(text, "stack frame size (");
+		if (frame && sscanf(frame, "stack frame size (%u)", &bytes) == 1)
 			frame_bytes += bytes;
 		LLVMDisposeMessage(text);
 		return;

@@ -46,7 +46,7 @@ struct gp_image {
 	/* with GP_PROG_LINES */
 	struct gp_line *lines; /* sorted by offset */
 	uint32_t num_lines;
-	uint32_t frame_bytes; /* of stack that the code takes, at most */
+	uint32_t frame_bytes; /* of stack that the program's own functions take, at most */
 	int refs;
 };
 
