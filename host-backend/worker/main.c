@@ -24,9 +24,8 @@ struct options {
 	int fd, jit_fd;
 	char *listen, *jit, *log;
 	int threads, slice_us;
-	gint64 memory;
+	gint64 memory, interleave;
 	gboolean keep;
-	char *interleave;
 };
 
 static bool parse(int argc, char **argv, struct options *o, GError **error)
@@ -40,7 +39,7 @@ static bool parse(int argc, char **argv, struct options *o, GError **error)
 		  "Device threads (default: one per processor)", "N" },
 		{ "slice-us", 0, 0, G_OPTION_ARG_INT, &o->slice_us,
 		  "Planned length of a slice (default: 2000)", "N" },
-		{ "interleave", 0, 0, G_OPTION_ARG_STRING, &o->interleave,
+		{ "interleave", 0, 0, G_OPTION_ARG_INT64, &o->interleave,
 		  "To find races in programs: run packets and work items interleaved, by this seed (slow)",
 		  "SEED" },
 		{ "jit", 0, 0, G_OPTION_ARG_FILENAME, &o->jit,
@@ -53,7 +52,7 @@ static bool parse(int argc, char **argv, struct options *o, GError **error)
 	};
 	g_autoptr(GOptionContext) context = g_option_context_new("- run a virtio-gpgpu device for QEMU");
 
-	*o = (struct options){ .fd = -1, .jit_fd = -1 };
+	*o = (struct options){ .fd = -1, .jit_fd = -1, .interleave = -1 };
 	g_option_context_add_main_entries(context, entries, NULL);
 	if (!g_option_context_parse(context, &argc, &argv, error))
 		return false;
@@ -145,8 +144,8 @@ static struct gpgpu_engine *make_engine(const struct options *o)
 		.threads = (uint32_t)o->threads,
 		.slice_us = (uint32_t)o->slice_us,
 		.jit_fd = o->jit_fd,
-		.interleave = o->interleave != NULL,
-		.interleave_seed = o->interleave ? g_ascii_strtoull(o->interleave, NULL, 0) : 0,
+		.interleave = o->interleave >= 0,
+		.interleave_seed = (uint64_t)o->interleave,
 	};
 	static int control = -1;
 
@@ -202,6 +201,5 @@ int main(int argc, char **argv)
 	g_free(o.listen);
 	g_free(o.jit);
 	g_free(o.log);
-	g_free(o.interleave);
 	return 0;
 }
