@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * gpgpu-bpf check - is each program of an object accepted, and what does it cost?
+ *
+ * Each program is judged apart: a refused one does not keep the others from being looked at.
+ */
+#include <getopt.h>
+
+#include "code.h"
+#include "commands.h"
+#include "listing.h"
+#include "tool.h"
+
+static const char help[] = "usage: gpgpu-bpf check [OPTIONS] PROG.o\n"
+			   "Exit status 0 if every program was accepted.\n"
+			   "  --program NAME   only this one\n"
+			   "  --device NAME    what is to run it (cpu)\n";
+
+static struct {
+	const char *device, *program;
+} opt;
+
+static void print_head(const struct loaded *l, const struct gpgpu_program_info *info, const char *verdict)
+{
+	printf("%s: %s (%s, %s instructions): %s\n", l->path, info->name,
+	       info->kind == GPGPU_PROGRAM_XDP ? "xdp" : "gpgpu", grouped(info->num_insns), verdict);
+}
+
+/* Reasons about a program have the number of an instruction; others have a limit or an id there. */
+static bool names_insn(const struct refusal *refusal)
+{
+	return refusal->status == VIRTIO_GPGPU_S_REJECTED && refusal->reason >= VIRTIO_GPGPU_R_OPCODE &&
+	       refusal->reason != VIRTIO_GPGPU_R_COMPILER;
+}
+
+static void print_refused(const struct loaded *l, const struct loaded_program *p,
+			  const struct refusal *refusal, const struct loaded_map *map)
+{
+	char text[1024];
+
+	print_head(l, &p->info, "refused");
+	if (map) {
+		printf("  map '%s': %s\n", map->name, refusal_text(refusal));
+		return;
+	}
+	printf("  %s\n", refusal_text(refusal));
+	if (!names_insn(refusal))
+		return;
+	if (source_text(text, sizeof(text), p->prog, refusal->detail)[0])
+		printf("  %s\n", text);
+}
+
+static void print_accepted(const struct loaded *l, const struct loaded_program *p, struct gp_jit *jit)
+{
+	const struct virtio_gpgpu_caps *caps = session_caps(l->session);
+	struct gp_image *image = code_compile(jit, l, p);
+
+	print_head(l, &p->info, "accepted");
+	printf("  %s: %s bytes of code, %s bytes of stack, %.1f ms to compile\n", (const char *)caps->target,
+	       grouped(p->cost.code_bytes), grouped(image->frame_bytes), (double)image->cpu_ns / 1e6);
+	gp_image_unref(image);
+}
+
+static bool check(struct loaded *l, struct gpgpu_program *prog, struct gp_jit *jit)
+{
+	const struct loaded_map *map;
+	struct loaded_program p;
+	struct refusal refusal;
+
+	if (load_one(l, prog, &p, &refusal, &map)) {
+		print_refused(l, &p, &refusal, map);
+		return false;
+	}
+	print_accepted(l, &p, jit);
+	return true;
+}
+
+static int parse_options(int argc, char **argv, int *status)
+{
+	static const struct option options[] = {
+		{ "device", required_argument, NULL, 'd' },
+		{ "program", required_argument, NULL, 'p' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "d:p:h", options, NULL)) != -1) {
+		switch (c) {
+		case 'd':
+			opt.device = optarg;
+			break;
+		case 'p':
+			opt.program = optarg;
+			break;
+		case 'h':
+			fputs(help, stdout);
+			*status = 0;
+			return 1;
+		default:
+			*status = 1;
+			return 1;
+		}
+	}
+	if (argc - optind != 1)
+		die("check: one object is needed; gpgpu-bpf check --help");
+	return 0;
+}
+
+int cmd_check(int argc, char **argv)
+{
+	struct session_options options = { 0 };
+	struct gpgpu_program *prog = NULL;
+	struct session *session;
+	struct gp_jit *jit;
+	struct loaded l;
+	bool good = true;
+	int status;
+
+	if (parse_options(argc, argv, &status))
+		return status;
+	options.device = opt.device;
+	session = session_open(&options);
+	load_open(&l, session, argv[optind]);
+	jit = code_open(session);
+	if (opt.program) {
+		good = check(&l, load_find(&l, opt.program, 0), jit);
+	} else {
+		while ((prog = gpgpu_object_next_program(l.obj, prog)))
+			good &= check(&l, prog, jit);
+	}
+	code_close(jit);
+	load_close(&l);
+	session_close(session);
+	return good ? 0 : 1;
+}
