@@ -2,7 +2,10 @@
 /*
  * target_jit.c - runs on our compiler for the CPU: gp_validate(), gp_jit_compile(), then the image itself.
  *
- * No engine: regions are laid out here the way abi.h asks (a power-of-two window between guards).
+ * No engine: regions are laid out here the way abi.h asks (a power-of-two window between guards). A region ends where
+ * inaccessible pages begin, and what lies between its start and the page's is a pattern that is looked at
+ * afterwards: an access that leaves its region is a crash or a message, with every program of every test. So is an
+ * address of this process in anything that the guest would see (hunt.h).
  * The environment variable GPGPU_JIT names the compiler process.
  */
 #include <stdio.h>
@@ -12,7 +15,10 @@
 #include "jit/jit.h"
 #include "rt/clock.h"
 #include "rt/maps.h"
+#include "hunt.h"
 #include "target.h"
+
+#define REGION_PATTERN 0xa5
 
 static struct gp_jit *jit;
 static struct gp_clock clock_now;
@@ -51,21 +57,37 @@ static size_t window(size_t size)
 	return bytes;
 }
 
+/* Bytes in front of a region of @size bytes that ends with its last page: accesses are of up to 8 bytes. */
+static size_t lead(size_t size)
+{
+	size_t usable = (size + 4095) & ~(size_t)4095;
+
+	return usable - ((size + 7) & ~(size_t)7);
+}
+
 static uint8_t *region_new(size_t size)
 {
 	size_t usable = (size + 4095) & ~(size_t)4095;
 	uint8_t *base =
 		mmap(NULL, window(size) + 2 * GP_GUARD, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	if (base == MAP_FAILED || mprotect(base + GP_GUARD, usable ? usable : 4096, PROT_READ | PROT_WRITE))
+	if (base == MAP_FAILED || (usable && mprotect(base + GP_GUARD, usable, PROT_READ | PROT_WRITE)))
 		abort();
-	return base + GP_GUARD;
+	hunt_also(base, window(size) + 2 * GP_GUARD);
+	memset(base + GP_GUARD, REGION_PATTERN, lead(size));
+	return base + GP_GUARD + lead(size);
 }
 
 static void region_free(uint8_t *base, size_t size)
 {
-	if (base)
-		munmap(base - GP_GUARD, window(size) + 2 * GP_GUARD);
+	if (!base)
+		return;
+	for (size_t i = 1; i <= lead(size); i++)
+		if (base[-(ptrdiff_t)i] != REGION_PATTERN) {
+			fprintf(stderr, "written %zu bytes in front of a region\n", i);
+			abort();
+		}
+	munmap(base - lead(size) - GP_GUARD, window(size) + 2 * GP_GUARD);
 }
 
 /* ------------------------------------------------------------------ maps */
@@ -74,6 +96,12 @@ struct jit_map {
 	struct gp_map map;
 	uint8_t *values, *index;
 };
+
+/* The index is laid out in cache lines. */
+static size_t index_size(const struct jit_map *map)
+{
+	return (gp_map_index_bytes(&map->desc) + 63) & ~(size_t)63;
+}
 
 static bool make_map(struct jit_map *to, const struct run_map *from)
 {
@@ -90,7 +118,7 @@ static bool make_map(struct jit_map *to, const struct run_map *from)
 	if (gp_map_check(&to->desc, RUN_CPUS))
 		return false;
 	to->values = region_new(to->desc.values_size);
-	to->index = region_new(gp_map_index_bytes(&to->desc));
+	to->index = region_new(index_size(to));
 	gp_map_layout(&to->map, &to->desc, to->values, to->index, 0x5eed);
 	value_bytes = gp_map_value_bytes(&to->map);
 	value = calloc(1, value_bytes);
@@ -109,7 +137,7 @@ static void free_map(struct jit_map *map)
 {
 	region_free(map->values, map->desc.values_size);
 	if (map->index)
-		region_free(map->index, gp_map_index_bytes(&map->desc));
+		region_free(map->index, index_size(map));
 }
 
 static void add_map(struct outcome *outcome, const struct run_map *from, struct jit_map *map)
@@ -144,7 +172,15 @@ static void set_faults(struct outcome *outcome, const struct gp_faults *faults)
 	outcome->fault_insn = faults->count ? faults->insn : 0;
 }
 
+/* UBSan looks for a function's type in front of it, where an image has none. */
+#if defined(__clang__)
+#define CALLS_AN_IMAGE __attribute__((no_sanitize("function")))
+#else
+#define CALLS_AN_IMAGE
+#endif
+
 /* All packets by one call, as a batch is. */
+CALLS_AN_IMAGE
 static void run_packets(const struct run *run, const struct gp_image *image, struct gp_env *env,
 			struct outcome *outcome)
 {
@@ -190,6 +226,7 @@ static void run_packets(const struct run *run, const struct gp_image *image, str
 	region_free(slots, run->num_packets * RUN_STRIDE);
 }
 
+CALLS_AN_IMAGE
 static void run_grid(const struct run *run, const struct gp_image *image, struct gp_env *env,
 		     struct outcome *outcome)
 {
@@ -261,7 +298,9 @@ static void jit_run(const struct run *run, struct outcome *outcome)
 	};
 	static const uint32_t never;
 	struct gp_image *image;
+	uint64_t address;
 	uint32_t made;
+	size_t at;
 
 	memset(outcome, 0, sizeof(*outcome));
 	env.stop = &never;
@@ -279,10 +318,19 @@ static void jit_run(const struct run *run, struct outcome *outcome)
 			run_grid(run, image, &env, outcome);
 		for (uint32_t i = 0; i < made; i++)
 			add_map(outcome, &run->maps[i], &maps[i]);
+		hunt_also(image->code, image->map_bytes);
+		address = hunt(outcome->bytes, outcome->num_bytes, &at);
+		if (address) {
+			fprintf(stderr,
+				"byte %zu of what the guest sees is an address of the host's: %#llx\n", at,
+				(unsigned long long)address);
+			abort();
+		}
 		gp_image_unref(image);
 	}
 	for (uint32_t i = 0; i < made; i++)
 		free_map(&maps[i]);
+	hunt_forget();
 }
 
 const struct target target_jit = { .name = "jit", .open = jit_open, .run = jit_run, .close = jit_close };
