@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "disasm.h"
 #include "gen.h"
 #include "gpgpu_bpf.h"
 
@@ -405,7 +406,12 @@ static void make_map(struct gen *g, uint32_t which, uint32_t type, uint32_t key_
 	struct run_map *map = &g->made->maps[which];
 	uint8_t *at = g->made->map_init[which];
 
-	*map = (struct run_map){ type, key_size, value_size, entries, false, at, num_init };
+	*map = (struct run_map){ .type = type,
+				 .key_size = key_size,
+				 .value_size = value_size,
+				 .max_entries = entries,
+				 .init = at,
+				 .num_init = num_init };
 	for (uint32_t i = 0; i < num_init; i++) {
 		uint32_t key[2] = { i, 0 };
 
@@ -473,6 +479,7 @@ void random_make(uint64_t seed, struct random_case *made)
 	struct run *run = &made->run;
 
 	memset(made, 0, sizeof(*made));
+	made->seed = seed;
 	snprintf(made->name, sizeof(made->name), "seed %llu", (unsigned long long)seed);
 	run->name = made->name;
 	run->insns = made->insns;
@@ -492,4 +499,10 @@ void random_make(uint64_t seed, struct random_case *made)
 		if (is_called(&g, i))
 			subprogram(&g, i);
 	run->num_insns = g.n;
+}
+
+void random_show(const struct random_case *made)
+{
+	printf("# %s\n", made->name);
+	disasm_all(stdout, "#   ", made->insns, made->run.num_insns);
 }

@@ -14,6 +14,7 @@
 
 struct random_case {
 	struct run run; /* points into the members below */
+	uint64_t seed;
 	bool no_kernel; /* uses what the kernel's verifier refuses */
 	bool may_fault;
 	struct bpf_insn insns[RANDOM_MAX_INSNS];
@@ -25,5 +26,7 @@ struct random_case {
 };
 
 void random_make(uint64_t seed, struct random_case *made);
+/* random_show() - print it behind "# ", as assembly. */
+void random_show(const struct random_case *made);
 
 #endif

@@ -19,28 +19,58 @@ static struct interp_map *make_map(const struct run_map *from)
 	struct interp_map *map = interp_map_new(from->type, from->key_size, from->value_size,
 						from->max_entries, RUN_CPUS, from->rdonly);
 	uint32_t record = from->key_size + from->value_size;
-	uint32_t copies = from->type == VIRTIO_GPGPU_MAP_PERCPU_ARRAY ? RUN_CPUS : 1;
+	uint32_t copies = run_map_percpu(from->type) ? RUN_CPUS : 1;
+	bool numbers = run_map_of_maps(from->type) || from->type == VIRTIO_GPGPU_MAP_PROG_ARRAY;
 
-	for (uint32_t i = 0; i < from->num_init; i++)
+	for (uint32_t i = 0; i < from->num_init; i++) {
+		const uint8_t *at = from->init + (size_t)i * record, *value = at + from->key_size;
+		uint32_t number;
+
+		if (numbers) {
+			memcpy(&number, value, 4);
+			number++;
+			value = (const uint8_t *)&number;
+		}
 		for (uint32_t cpu = 0; cpu < copies; cpu++)
-			interp_map_update(map, from->init + (size_t)i * record,
-					  from->init + (size_t)i * record + from->key_size, BPF_ANY, cpu);
+			interp_map_update(map, at, value, BPF_ANY, cpu);
+	}
 	return map;
 }
 
-static void add_map(struct outcome *outcome, const struct run_map *from, const struct interp_map *map)
+static void add_map(struct outcome *outcome, const struct run_map *from, struct interp_map *map)
 {
+	enum run_map_form form = run_map_form(from->type);
+	uint8_t popped[VIRTIO_GPGPU_MAX_KEY];
 	size_t start = outcome->num_bytes;
 	const void *key, *value;
+	uint32_t size;
 
-	for (uint32_t i = 0; i < interp_map_count(map); i++) {
-		interp_map_at(map, i, &key, &value, RUN_CPU);
-		if (key)
-			outcome_add_key(outcome, from, key);
-		outcome_add(outcome, value, from->value_size);
+	switch (form) {
+	case RUN_MAP_VALUES:
+	case RUN_MAP_KEYED:
+		for (uint32_t i = 0; i < interp_map_count(map); i++) {
+			interp_map_at(map, i, &key, &value, RUN_CPU);
+			if (key)
+				outcome_add_key(outcome, from, key);
+			outcome_add(outcome, value, from->value_size);
+		}
+		if (form == RUN_MAP_KEYED)
+			outcome_sort(outcome, start, from->key_size + from->value_size);
+		return;
+	case RUN_MAP_POPPED:
+		while (from->value_size <= sizeof(popped) && !interp_map_pop(map, popped))
+			outcome_add(outcome, popped, from->value_size);
+		return;
+	case RUN_MAP_RECORDS:
+		for (uint32_t i = 0; i < interp_map_num_records(map); i++) {
+			value = interp_map_record(map, i, &size);
+			if (value)
+				outcome_add_record(outcome, value, size);
+		}
+		return;
+	case RUN_MAP_NONE:
+		return;
 	}
-	if (from->type == VIRTIO_GPGPU_MAP_HASH || from->type == VIRTIO_GPGPU_MAP_LPM_TRIE)
-		outcome_sort(outcome, start, from->key_size + from->value_size);
 }
 
 static void run_packet(const struct run_packet *in, struct interp_env *env, struct outcome *outcome,
@@ -109,17 +139,28 @@ static void run_grid(const struct run *run, struct interp_env *env, struct outco
 
 static void interp_run(const struct run *run, struct outcome *outcome)
 {
+	struct interp_tail tails[RUN_MAX_TAILS];
 	struct interp_env env = { .insns = run->insns,
 				  .num_insns = run->num_insns,
+				  .tails = tails,
+				  .num_tails = run->num_tails,
 				  .num_maps = run->num_maps,
+				  .strict = run->strict,
 				  .fuel = run->fuel,
 				  .ktime_ns = 1000000007,
 				  .random = 0x9e3779b9,
 				  .cpu = RUN_CPU };
+	uint32_t fib = UINT32_MAX;
 
 	memset(outcome, 0, sizeof(*outcome));
-	for (uint32_t i = 0; i < run->num_maps; i++)
+	for (uint32_t i = 0; i < run->num_tails; i++)
+		tails[i] = (struct interp_tail){ run->tails[i].insns, run->tails[i].num_insns };
+	for (uint32_t i = 0; i < run->num_maps; i++) {
+		if (run->maps[i].type == VIRTIO_GPGPU_MAP_FIB)
+			fib = i;
 		env.maps[i] = make_map(&run->maps[i]);
+	}
+	env.fib = fib < run->num_maps ? env.maps[fib] : NULL;
 	for (uint32_t i = 0; i < run->num_packets; i++)
 		run_packet(&run->packets[i], &env, outcome, &outcome->packets[i]);
 	if (run->kind == VIRTIO_GPGPU_PROG_GPGPU)

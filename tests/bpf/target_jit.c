@@ -333,4 +333,6 @@ static void jit_run(const struct run *run, struct outcome *outcome)
 	hunt_forget();
 }
 
-const struct target target_jit = { .name = "jit", .open = jit_open, .run = jit_run, .close = jit_close };
+const struct target target_jit = {
+	.name = "jit", .open = jit_open, .run = jit_run, .close = jit_close, .validates = true, .optional = true
+};

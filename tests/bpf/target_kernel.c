@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "target.h"
@@ -81,8 +82,7 @@ static const char *kernel_open(void)
 	if (rc < 0)
 		return "this machine does not let us run BPF programs";
 	CPU_ZERO(&cpus);
-	CPU_SET(RUN_CPU, &cpus);
-	if (sched_setaffinity(0, sizeof(cpus), &cpus) < 0)
+	if (sched_getaffinity(0, sizeof(cpus), &cpus) < 0 || !CPU_ISSET(RUN_CPU, &cpus))
 		return "the CPU cannot be chosen";
 	possible_cpus = count_cpus();
 	return NULL;
@@ -90,12 +90,6 @@ static const char *kernel_open(void)
 
 static void kernel_close(void)
 {
-	cpu_set_t cpus;
-
-	CPU_ZERO(&cpus);
-	for (uint32_t i = 0; i < possible_cpus && i < CPU_SETSIZE; i++)
-		CPU_SET(i, &cpus);
-	sched_setaffinity(0, sizeof(cpus), &cpus);
 }
 
 /* ------------------------------------------------------------------ maps */
@@ -104,13 +98,14 @@ static uint32_t padded(uint32_t size)
 	return (size + 7) & ~7u;
 }
 
-static int make_map(const struct run_map *from)
+static uint32_t copies_of(const struct run_map *map)
 {
-	uint32_t record = from->key_size + from->value_size;
-	bool percpu = from->type == VIRTIO_GPGPU_MAP_PERCPU_ARRAY;
+	return run_map_percpu(map->type) ? possible_cpus : 1;
+}
+
+static int create(const struct run_map *from, const int *fds)
+{
 	union bpf_attr attr = { 0 };
-	uint8_t *values = calloc(percpu ? possible_cpus : 1, padded(from->value_size));
-	int fd;
 
 	attr.map_type = from->type;
 	attr.key_size = from->key_size;
@@ -118,16 +113,34 @@ static int make_map(const struct run_map *from)
 	attr.max_entries = from->max_entries;
 	attr.map_flags = (from->type == VIRTIO_GPGPU_MAP_LPM_TRIE ? BPF_F_NO_PREALLOC : 0) |
 			 (from->rdonly ? BPF_F_RDONLY_PROG : 0);
-	fd = bpf(BPF_MAP_CREATE, &attr);
-	for (uint32_t i = 0; fd >= 0 && i < from->num_init; i++) {
-		const uint8_t *at = from->init + (size_t)i * record;
+	if (run_map_of_maps(from->type))
+		attr.inner_map_fd = (uint32_t)fds[from->inner];
+	return bpf(BPF_MAP_CREATE, &attr);
+}
 
-		for (uint32_t cpu = 0; cpu < (percpu ? possible_cpus : 1); cpu++)
+/* Return: a descriptor, or -1. @fds: of the maps in front of this. */
+static int make_map(const struct run_map *from, const int *fds)
+{
+	uint32_t record = from->key_size + from->value_size;
+	uint8_t *values = calloc(copies_of(from), padded(from->value_size) + 8);
+	union bpf_attr attr = { 0 };
+	int fd = create(from, fds);
+
+	for (uint32_t i = 0; fd >= 0 && i < from->num_init && from->type != VIRTIO_GPGPU_MAP_PROG_ARRAY;
+	     i++) {
+		const uint8_t *at = from->init + (size_t)i * record;
+		uint32_t index;
+
+		for (uint32_t cpu = 0; cpu < copies_of(from); cpu++)
 			memcpy(values + (size_t)cpu * padded(from->value_size), at + from->key_size,
 			       from->value_size);
+		if (run_map_of_maps(from->type)) {
+			memcpy(&index, values, 4);
+			memcpy(values, &fds[index], 4);
+		}
 		memset(&attr, 0, sizeof(attr));
 		attr.map_fd = (uint32_t)fd;
-		attr.key = ptr(at);
+		attr.key = from->key_size ? ptr(at) : 0;
 		attr.value = ptr(values);
 		if (bpf(BPF_MAP_UPDATE_ELEM, &attr) < 0) {
 			close(fd);
@@ -146,11 +159,10 @@ static int make_map(const struct run_map *from)
 	return fd;
 }
 
-static void add_map(struct outcome *outcome, const struct run_map *from, int fd)
+static void add_walked(struct outcome *outcome, const struct run_map *from, int fd)
 {
-	bool keyed = from->type == VIRTIO_GPGPU_MAP_HASH || from->type == VIRTIO_GPGPU_MAP_LPM_TRIE;
-	bool percpu = from->type == VIRTIO_GPGPU_MAP_PERCPU_ARRAY;
-	uint8_t *values = calloc(percpu ? possible_cpus : 1, padded(from->value_size)), key[512], next[512];
+	bool keyed = run_map_form(from->type) == RUN_MAP_KEYED, percpu = run_map_percpu(from->type);
+	uint8_t *values = calloc(copies_of(from), padded(from->value_size)), key[512], next[512];
 	size_t start = outcome->num_bytes;
 	union bpf_attr attr = { 0 };
 
@@ -176,6 +188,65 @@ static void add_map(struct outcome *outcome, const struct run_map *from, int fd)
 	free(values);
 }
 
+static void add_popped(struct outcome *outcome, const struct run_map *from, int fd)
+{
+	uint8_t *value = calloc(1, from->value_size);
+	union bpf_attr attr = { 0 };
+
+	attr.map_fd = (uint32_t)fd;
+	attr.value = ptr(value);
+	while (bpf(BPF_MAP_LOOKUP_AND_DELETE_ELEM, &attr) == 0)
+		outcome_add(outcome, value, from->value_size);
+	free(value);
+}
+
+/* The layout of a ring buffer is the kernel's interface: a page to write, a page to read, the data twice. */
+static void add_ring(struct outcome *outcome, const struct run_map *from, int fd)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), size = from->max_entries;
+	uint64_t *consumer = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0), at, end;
+	uint8_t *producer = mmap(NULL, page + 2 * size, PROT_READ, MAP_SHARED, fd, (off_t)page);
+
+	if (consumer == MAP_FAILED || producer == MAP_FAILED) {
+		outcome->no_records = true;
+		return;
+	}
+	at = *consumer;
+	memcpy(&end, producer, 8);
+	while (at < end) {
+		const uint8_t *record = producer + page + (at & (size - 1));
+		uint32_t len;
+
+		memcpy(&len, record, 4);
+		if (!(len & (BPF_RINGBUF_BUSY_BIT | BPF_RINGBUF_DISCARD_BIT)))
+			outcome_add_record(outcome, record + BPF_RINGBUF_HDR_SZ, len);
+		at += padded((len & ~(BPF_RINGBUF_BUSY_BIT | BPF_RINGBUF_DISCARD_BIT)) + BPF_RINGBUF_HDR_SZ);
+	}
+	munmap(consumer, page);
+	munmap(producer, page + 2 * size);
+}
+
+static void add_map(struct outcome *outcome, const struct run_map *from, int fd)
+{
+	switch (run_map_form(from->type)) {
+	case RUN_MAP_VALUES:
+	case RUN_MAP_KEYED:
+		add_walked(outcome, from, fd);
+		return;
+	case RUN_MAP_POPPED:
+		add_popped(outcome, from, fd);
+		return;
+	case RUN_MAP_RECORDS:
+		if (from->type == VIRTIO_GPGPU_MAP_RINGBUF)
+			add_ring(outcome, from, fd);
+		else
+			outcome->no_records = true;
+		return;
+	case RUN_MAP_NONE:
+		return;
+	}
+}
+
 /* ------------------------------------------------------------------ one run */
 static void refuse(struct outcome *outcome, const char *why)
 {
@@ -187,22 +258,72 @@ static void refuse(struct outcome *outcome, const char *why)
 	snprintf(outcome->message, sizeof(outcome->message), "%s: %s", why, log_text + from);
 }
 
-static int load_with_maps(const struct run *run, const int *fds)
+static int load_with_maps(const struct run *run, const struct bpf_insn *from, uint32_t num, const int *fds)
 {
-	struct bpf_insn *insns = malloc(run->num_insns * sizeof(*insns));
+	struct bpf_insn *insns = malloc(num * sizeof(*insns));
 	int fd;
 
-	memcpy(insns, run->insns, run->num_insns * sizeof(*insns));
-	for (uint32_t i = 0; i < run->num_insns; i++) {
+	memcpy(insns, from, num * sizeof(*insns));
+	for (uint32_t i = 0; i < num; i++) {
 		if (insns[i].code != (BPF_LD | BPF_IMM | BPF_DW))
 			continue;
-		if (insns[i].src_reg && (uint32_t)insns[i].imm < run->num_maps)
+		if ((insns[i].src_reg == BPF_PSEUDO_MAP_FD || insns[i].src_reg == BPF_PSEUDO_MAP_VALUE) &&
+		    (uint32_t)insns[i].imm < run->num_maps)
 			insns[i].imm = fds[insns[i].imm];
 		i++;
 	}
-	fd = load(insns, run->num_insns);
+	fd = load(insns, num);
 	free(insns);
 	return fd;
+}
+
+/* Puts the run's tails into its prog arrays. Return: false, and the outcome says so, if one is refused. */
+static bool load_tails(const struct run *run, const int *fds, struct outcome *outcome)
+{
+	int tails[RUN_MAX_TAILS];
+	uint32_t made;
+	bool ok;
+
+	for (made = 0; made < run->num_tails; made++) {
+		tails[made] = load_with_maps(run, run->tails[made].insns, run->tails[made].num_insns, fds);
+		if (tails[made] < 0)
+			break;
+	}
+	ok = made == run->num_tails;
+	if (!ok)
+		refuse(outcome, "load of a tail");
+	for (uint32_t m = 0; ok && m < run->num_maps; m++) {
+		const struct run_map *map = &run->maps[m];
+
+		for (uint32_t i = 0; map->type == VIRTIO_GPGPU_MAP_PROG_ARRAY && i < map->num_init; i++) {
+			union bpf_attr attr = { 0 };
+			uint32_t tail;
+
+			memcpy(&tail, map->init + i * 8 + 4, 4);
+			attr.map_fd = (uint32_t)fds[m];
+			attr.key = ptr(map->init + i * 8);
+			attr.value = ptr(&tails[tail]);
+			if (bpf(BPF_MAP_UPDATE_ELEM, &attr) < 0)
+				ok = false;
+		}
+	}
+	if (!ok && !outcome->refused)
+		refuse(outcome, "a prog array");
+	while (made--)
+		close(tails[made]);
+	return ok;
+}
+
+/* So that per-CPU maps and helpers have one answer. Between runs this process goes where there is room. */
+static void pin(bool one)
+{
+	cpu_set_t cpus;
+
+	CPU_ZERO(&cpus);
+	for (uint32_t i = 0; i < possible_cpus && i < CPU_SETSIZE; i++)
+		if (!one || i == RUN_CPU)
+			CPU_SET(i, &cpus);
+	sched_setaffinity(0, sizeof(cpus), &cpus);
 }
 
 static bool run_loaded(const struct run_packet *packet, int fd, struct outcome *outcome,
@@ -244,15 +365,16 @@ static void kernel_run(const struct run *run, struct outcome *outcome)
 
 	memset(outcome, 0, sizeof(*outcome));
 	log_text[0] = 0;
+	pin(true);
 	for (made = 0; made < run->num_maps; made++) {
-		fds[made] = make_map(&run->maps[made]);
+		fds[made] = make_map(&run->maps[made], fds);
 		if (fds[made] < 0)
 			break;
 	}
 	if (made < run->num_maps) {
 		refuse(outcome, "a map was refused");
-	} else {
-		fd = load_with_maps(run, fds);
+	} else if (load_tails(run, fds, outcome)) {
+		fd = load_with_maps(run, run->insns, run->num_insns, fds);
 		if (fd < 0)
 			refuse(outcome, "load");
 		for (uint32_t i = 0; fd >= 0 && i < run->num_packets; i++)
@@ -266,6 +388,7 @@ static void kernel_run(const struct run *run, struct outcome *outcome)
 	}
 	if (fd >= 0)
 		close(fd);
+	pin(false);
 }
 
 const struct target target_kernel = { .name = "kernel",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* target_none.c - stands in for target_jit.c where the engine is not built. */
+/* target_none.c - stands in for target_engine.c where the engine is not built. */
 #include "target.h"
 
 static const char *none_open(void)
@@ -7,4 +7,5 @@ static const char *none_open(void)
 	return "the engine is not part of this build";
 }
 
-const struct target target_jit = { .name = "jit", .open = none_open };
+const struct target target_cpu = { .name = "cpu", .open = none_open };
+const struct target target_jit = { .name = "jit", .open = none_open, .optional = true };

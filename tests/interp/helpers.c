@@ -9,48 +9,13 @@
 #include "gpgpu_bpf.h"
 #include "priv.h"
 
-#define ETH_HLEN 14u
-#define MAX_META 252u
-#define MAX_DIFF 512u
-#define MAX_COPY 0xffffu
+#define ETH_HLEN       14u
+#define MAX_META       252u
+#define MAX_DIFF       512u
+#define MAX_COPY       0xffffu
 
-static struct interp_map *map_arg(struct machine *m, uint64_t pointer)
-{
-	uint64_t number = pointer >> REGION_SHIFT;
-
-	if (number >= REGION_MAP && number < REGION_MAP + m->env->num_maps && pointer == POINTER(number, 0))
-		return m->env->maps[number - REGION_MAP];
-	m->fault = VIRTIO_GPGPU_R_HELPER_ARG;
-	return NULL;
-}
-
-static void map_op(struct machine *m, uint32_t number, const uint64_t *arg)
-{
-	struct interp_map *map = map_arg(m, arg[0]);
-	uint8_t *key, *value;
-
-	if (!map)
-		return;
-	key = interp_mem(m, arg[1], map->key_size, false);
-	if (!key)
-		return;
-	switch (number) {
-	case BPF_FUNC_map_lookup_elem:
-		value = interp_map_lookup(map, key, m->env->cpu);
-		m->reg[0] = value ? POINTER(REGION_VALUE + (arg[0] >> REGION_SHIFT) - REGION_MAP,
-					    value - map->values)
-				  : 0;
-		return;
-	case BPF_FUNC_map_update_elem:
-		value = interp_mem(m, arg[2], map->value_size, false);
-		if (value)
-			m->reg[0] =
-				(uint64_t)(int64_t)interp_map_update(map, key, value, arg[3], m->env->cpu);
-		return;
-	default:
-		m->reg[0] = (uint64_t)(int64_t)interp_map_delete(map, key);
-	}
-}
+#define MAX_ROUNDS     (8u << 20)
+#define MAX_TAIL_CALLS 33u
 
 /*
  * One's complement sum of 32-bit words: what is taken away counts as its complement. Only the sum folded
@@ -210,16 +175,95 @@ static bool work_item(struct machine *m, uint32_t number, uint64_t dimension)
 	return false;
 }
 
+/* Compares as strcmp() does, at most @arg[1] bytes of the first; the second is a constant. */
+static void compare_strings(struct machine *m, const uint64_t *arg)
+{
+	for (uint32_t i = 0; i < (uint32_t)arg[1]; i++) {
+		const uint8_t *a = interp_mem(m, arg[0] + i, 1, false);
+		const uint8_t *b = interp_mem(m, arg[2] + i, 1, false);
+
+		if (!a || !b)
+			return;
+		if (*a != *b) {
+			m->reg[0] = *a < *b ? (uint64_t)-1 : 1;
+			return;
+		}
+		if (!*a)
+			break;
+	}
+	m->reg[0] = 0;
+}
+
+/* R1 rounds at most, of the function R2 with the number of the round and R3; ends when it returns not 0. */
+static void loop(struct machine *m, const uint64_t *arg)
+{
+	uint32_t rounds = (uint32_t)arg[0], i;
+
+	if (arg[1] >> REGION_SHIFT != REGION_FUNC) {
+		m->fault = VIRTIO_GPGPU_R_HELPER_ARG;
+		return;
+	}
+	if (arg[3]) {
+		m->reg[0] = (uint64_t)-EINVAL;
+		return;
+	}
+	if (rounds > MAX_ROUNDS) {
+		m->reg[0] = (uint64_t)-E2BIG;
+		return;
+	}
+	for (i = 0; i < rounds; i++) {
+		uint64_t stop = interp_callback(m, (uint32_t)arg[1], i, arg[2]);
+
+		if (m->fault)
+			return;
+		if (stop) {
+			i++;
+			break;
+		}
+	}
+	m->reg[0] = i;
+}
+
+static void tail_call(struct machine *m, const uint64_t *arg)
+{
+	uint32_t index, n = (uint32_t)arg[2];
+	struct interp_map *map = interp_map_arg(m, arg[1], &index);
+	const uint8_t *value;
+	uint32_t tail;
+
+	if (!map)
+		return;
+	m->reg[0] = (uint64_t)-ENOENT;
+	value = interp_map_lookup(map, &n, 0);
+	if (!value || m->tail_calls == MAX_TAIL_CALLS)
+		return;
+	memcpy(&tail, value, 4);
+	if (tail == 0 || tail > m->env->num_tails)
+		return;
+	m->tail_calls++;
+	m->tailed = true;
+	interp_tail(m, &m->env->tails[tail - 1]);
+}
+
 static void dispatch(struct machine *m, uint32_t number, const uint64_t *arg)
 {
-	switch (number) {
-	case BPF_FUNC_map_lookup_elem:
-	case BPF_FUNC_map_update_elem:
-	case BPF_FUNC_map_delete_elem:
-		map_op(m, number, arg);
+	if (interp_map_helper(m, number, arg))
 		return;
+	switch (number) {
 	case BPF_FUNC_ktime_get_ns:
+	case BPF_FUNC_ktime_get_boot_ns:
+	case BPF_FUNC_ktime_get_coarse_ns:
+	case BPF_FUNC_jiffies64:
 		m->reg[0] = m->env->ktime_ns;
+		return;
+	case BPF_FUNC_get_numa_node_id:
+		m->reg[0] = 0;
+		return;
+	case BPF_FUNC_loop:
+		loop(m, arg);
+		return;
+	case BPF_FUNC_strncmp:
+		compare_strings(m, arg);
 		return;
 	case BPF_FUNC_get_prandom_u32:
 		m->reg[0] = m->env->random;
@@ -237,6 +281,14 @@ static void dispatch(struct machine *m, uint32_t number, const uint64_t *arg)
 			m->reg[0] = arg[1] ? XDP_ABORTED : XDP_REDIRECT;
 			if (!arg[1])
 				m->egress_port = (uint32_t)arg[0];
+			return;
+		case BPF_FUNC_tail_call:
+			if (context_arg(m, arg[0]))
+				tail_call(m, arg);
+			return;
+		case BPF_FUNC_xdp_get_buff_len:
+			if (context_arg(m, arg[0]))
+				m->reg[0] = m->end - m->data;
 			return;
 		case BPF_FUNC_xdp_adjust_head:
 		case BPF_FUNC_xdp_adjust_tail:
@@ -258,6 +310,8 @@ void interp_call(struct machine *m, uint32_t number)
 
 	memcpy(arg, &m->reg[1], sizeof(arg));
 	dispatch(m, number, arg);
+	if (m->tailed)
+		return;
 	for (int i = 1; i <= 5; i++)
 		m->reg[i] = 0xdeadbeef00000000ull + (uint64_t)i;
 }

@@ -18,6 +18,23 @@ static void fault(struct machine *m, uint32_t reason)
 }
 
 /* ------------------------------------------------------------------ memory */
+/* Numbers of maps, programs and ports are not memory. */
+static bool has_memory(const struct interp_map *map)
+{
+	switch (map->type) {
+	case VIRTIO_GPGPU_MAP_PROG_ARRAY:
+	case VIRTIO_GPGPU_MAP_ARRAY_OF_MAPS:
+	case VIRTIO_GPGPU_MAP_HASH_OF_MAPS:
+	case VIRTIO_GPGPU_MAP_PERF_EVENT_ARRAY:
+	case VIRTIO_GPGPU_MAP_QUEUE:
+	case VIRTIO_GPGPU_MAP_STACK:
+	case VIRTIO_GPGPU_MAP_BLOOM_FILTER:
+		return false;
+	default:
+		return true;
+	}
+}
+
 static uint8_t *region(struct machine *m, uint32_t number, uint64_t *high, bool *writable)
 {
 	struct interp_map *map;
@@ -38,6 +55,8 @@ static uint8_t *region(struct machine *m, uint32_t number, uint64_t *high, bool 
 	}
 	if (number >= REGION_VALUE && number < REGION_VALUE + m->env->num_maps) {
 		map = m->env->maps[number - REGION_VALUE];
+		if (!has_memory(map))
+			return NULL;
 		*high = map->values_size;
 		*writable = !map->rdonly;
 		return map->values;
@@ -214,7 +233,7 @@ static void load_imm64(struct machine *m, const struct bpf_insn *insn)
 {
 	uint32_t high, low = (uint32_t)insn->imm;
 
-	if (insn->code != (BPF_LD | BPF_IMM | BPF_DW) || m->pc + 1 >= m->env->num_insns || insn[1].code) {
+	if (insn->code != (BPF_LD | BPF_IMM | BPF_DW) || m->pc + 1 >= m->num_insns || insn[1].code) {
 		fault(m, VIRTIO_GPGPU_R_OPCODE);
 		return;
 	}
@@ -233,6 +252,15 @@ static void load_imm64(struct machine *m, const struct bpf_insn *insn)
 		m->reg[insn->dst_reg] = insn->src_reg == BPF_PSEUDO_MAP_FD
 						? POINTER(REGION_MAP + low, 0)
 						: POINTER(REGION_VALUE + low, high);
+		m->pc++;
+		return;
+	case BPF_PSEUDO_FUNC:
+		if ((int64_t)m->pc + 1 + (int32_t)low < 0 ||
+		    m->pc + 1 + (int64_t)(int32_t)low >= m->num_insns) {
+			fault(m, VIRTIO_GPGPU_R_JUMP);
+			return;
+		}
+		m->reg[insn->dst_reg] = POINTER(REGION_FUNC, m->pc + 1 + (int64_t)(int32_t)low);
 		m->pc++;
 		return;
 	}
@@ -255,7 +283,7 @@ static void jump(struct machine *m, int64_t distance)
 {
 	int64_t target = (int64_t)m->pc + 1 + distance;
 
-	if (target < 0 || target >= m->env->num_insns) {
+	if (target < 0 || target >= m->num_insns) {
 		fault(m, VIRTIO_GPGPU_R_JUMP);
 		return;
 	}
@@ -264,34 +292,53 @@ static void jump(struct machine *m, int64_t distance)
 	m->pc = (uint32_t)target;
 }
 
-static void call_local(struct machine *m, int32_t distance)
+#define CALLEE_SAVED 0x3c0u /* R6-R9 */
+#define ARGUMENTS    0x03eu /* R1-R5 */
+
+/* Return: false with the machine's fault set if there are too many frames. */
+static bool enter(struct machine *m, bool callback)
 {
 	struct frame *frame = &m->frame[m->depth];
 
 	if (m->depth + 1 >= MAX_FRAMES) {
 		fault(m, VIRTIO_GPGPU_R_CALL_DEPTH);
-		return;
+		return false;
 	}
 	if (!burn(m))
-		return;
+		return false;
 	memcpy(frame->saved, &m->reg[6], sizeof(frame->saved));
+	frame->written = m->written;
 	frame->back = m->pc + 1;
+	frame->callback = callback;
 	m->depth++;
 	m->reg[10] -= FRAME_BYTES;
+	if (m->env->strict)
+		m->written &= ARGUMENTS | 1u << 10;
+	return true;
+}
+
+static void call_local(struct machine *m, int32_t distance)
+{
+	if (!enter(m, false))
+		return;
 	m->fuel++; /* a call is not a back edge too, wherever its target lies */
 	jump(m, distance);
 }
 
-/* Return: true when the main function returned. */
+/* Return: true when the main function or a callback returned. */
 static bool leave(struct machine *m)
 {
+	struct frame *frame;
+
 	if (m->depth == 0)
 		return true;
-	m->depth--;
-	memcpy(&m->reg[6], m->frame[m->depth].saved, sizeof(m->frame[0].saved));
+	frame = &m->frame[--m->depth];
+	memcpy(&m->reg[6], frame->saved, sizeof(frame->saved));
+	if (m->env->strict)
+		m->written = (frame->written & (CALLEE_SAVED | 1u << 10)) | 1u;
 	m->reg[10] += FRAME_BYTES;
-	m->pc = m->frame[m->depth].back;
-	return false;
+	m->pc = frame->back;
+	return frame->callback;
 }
 
 /* Return: true when the program has ended. */
@@ -311,8 +358,13 @@ static bool branch(struct machine *m, const struct bpf_insn *insn)
 			call_local(m, insn->imm);
 		} else if (insn->src_reg == 0) {
 			interp_call(m, (uint32_t)insn->imm);
-			if (!m->fault)
+			if (m->env->strict)
+				m->written = (m->written & ~(ARGUMENTS)) | 1u;
+			if (m->tailed)
+				m->written = m->env->strict ? 1u << 1 | 1u << 10 : UINT32_MAX;
+			else if (!m->fault)
 				m->pc++;
+			m->tailed = false;
 		} else {
 			fault(m, VIRTIO_GPGPU_R_HELPER);
 		}
@@ -326,14 +378,66 @@ static bool branch(struct machine *m, const struct bpf_insn *insn)
 	return false;
 }
 
+/* Registers that an instruction reads; arguments of helpers are left out. */
+static uint32_t reads(const struct bpf_insn *insn)
+{
+	uint32_t dst = 1u << insn->dst_reg, src = 1u << insn->src_reg;
+	bool reg = BPF_SRC(insn->code) == BPF_X;
+
+	switch (BPF_CLASS(insn->code)) {
+	case BPF_ALU:
+	case BPF_ALU64:
+		if (BPF_OP(insn->code) == BPF_END)
+			return dst;
+		return (BPF_OP(insn->code) == BPF_MOV ? 0 : dst) | (reg ? src : 0);
+	case BPF_LDX:
+		return src;
+	case BPF_ST:
+		return dst;
+	case BPF_STX:
+		return dst | src | (BPF_MODE(insn->code) == BPF_ATOMIC && insn->imm == BPF_CMPXCHG);
+	case BPF_JMP:
+	case BPF_JMP32:
+		if (BPF_OP(insn->code) == BPF_EXIT)
+			return 1;
+		if (BPF_OP(insn->code) == BPF_CALL || BPF_OP(insn->code) == BPF_JA)
+			return 0;
+		return dst | (reg ? src : 0);
+	default:
+		return 0;
+	}
+}
+
+static uint32_t writes(const struct bpf_insn *insn)
+{
+	switch (BPF_CLASS(insn->code)) {
+	case BPF_ALU:
+	case BPF_ALU64:
+	case BPF_LDX:
+	case BPF_LD:
+		return 1u << insn->dst_reg;
+	case BPF_STX:
+		if (BPF_MODE(insn->code) != BPF_ATOMIC || !(insn->imm & BPF_FETCH))
+			return 0;
+		return insn->imm == BPF_CMPXCHG ? 1 : 1u << insn->src_reg;
+	default:
+		return 0;
+	}
+}
+
 static bool step(struct machine *m)
 {
-	const struct bpf_insn *insn = &m->env->insns[m->pc];
+	const struct bpf_insn *insn = &m->insns[m->pc];
 
 	if (insn->dst_reg > 10 || insn->src_reg > 10) {
 		fault(m, VIRTIO_GPGPU_R_REGISTER);
 		return false;
 	}
+	if (reads(insn) & ~m->written) {
+		fault(m, VIRTIO_GPGPU_R_UNINITIALISED);
+		return false;
+	}
+	m->written |= writes(insn);
 	switch (BPF_CLASS(insn->code)) {
 	case BPF_ALU:
 	case BPF_ALU64:
@@ -358,27 +462,69 @@ static bool step(struct machine *m)
 	return false;
 }
 
-static void run(struct machine *m)
+/* Until the main function, or the callback that was entered last, returns. */
+static void go_on(struct machine *m)
 {
-	uint64_t steps = 0;
-
-	m->fuel = m->env->fuel;
-	m->reg[1] = POINTER(REGION_CONTEXT, 0);
-	m->reg[10] = POINTER(REGION_STACK, sizeof(m->stack));
 	for (;;) {
-		if (m->pc >= m->env->num_insns) {
+		if (m->pc >= m->num_insns) {
 			fault(m, VIRTIO_GPGPU_R_FALL_OFF);
 			break;
 		}
-		if (m->env->max_steps && steps == m->env->max_steps) {
+		if (m->env->max_steps && m->env->steps == m->env->max_steps) {
 			fault(m, VIRTIO_GPGPU_R_OUT_OF_FUEL);
 			break;
 		}
-		steps++;
+		m->env->steps++;
 		if (step(m) || m->fault)
 			break;
 	}
-	m->env->steps = steps;
+}
+
+uint64_t interp_callback(struct machine *m, uint32_t target, uint64_t r1, uint64_t r2)
+{
+	uint32_t back = m->pc;
+
+	if (!enter(m, true))
+		return 0;
+	m->pc = target;
+	m->reg[1] = r1;
+	m->reg[2] = r2;
+	if (m->env->strict)
+		m->written = 1u << 1 | 1u << 2 | 1u << 10;
+	go_on(m);
+	m->pc = m->fault ? m->pc : back;
+	return m->fault ? 0 : m->reg[0];
+}
+
+static void start(struct machine *m, const struct bpf_insn *insns, uint32_t num_insns)
+{
+	m->insns = insns;
+	m->num_insns = num_insns;
+	m->pc = 0;
+	m->depth = 0;
+	m->written = m->env->strict ? 1u << 1 | 1u << 10 : UINT32_MAX;
+	memset(m->reg, 0, sizeof(m->reg));
+	m->reg[1] = POINTER(REGION_CONTEXT, 0);
+	m->reg[10] = POINTER(REGION_STACK, sizeof(m->stack));
+}
+
+void interp_tail(struct machine *m, const struct interp_tail *tail)
+{
+	/* Its own fuel and its own stack. */
+	m->fuel = m->env->fuel;
+	memset(m->stack, 0, sizeof(m->stack));
+	start(m, tail->insns, tail->num_insns);
+}
+
+static void run(struct machine *m)
+{
+	m->fuel = m->env->fuel;
+	m->env->steps = 0;
+	start(m, m->env->insns, m->env->num_insns);
+	go_on(m);
+	for (uint32_t i = 0; i < m->env->num_maps; i++)
+		if (m->env->maps[i])
+			interp_map_discard_open(m->env->maps[i]);
 }
 
 static bool finish(const struct machine *m, struct interp_result *result)

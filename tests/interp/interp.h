@@ -48,6 +48,21 @@ int interp_map_update(struct interp_map *map, const void *key, const void *value
 		      uint32_t cpu);
 int interp_map_delete(struct interp_map *map, const void *key);
 
+/*
+ * QUEUE, STACK, BLOOM_FILTER. A bloom filter's peek asks whether *@value may be in it, and is never wrong here.
+ * Return: 0, -ENOENT (and *@value is zeros), -E2BIG, -EINVAL.
+ */
+int interp_map_push(struct interp_map *map, const void *value, uint64_t flags);
+int interp_map_pop(struct interp_map *map, void *value);
+int interp_map_peek(struct interp_map *map, void *value);
+
+/*
+ * RINGBUF, PERF_EVENT_ARRAY. interp_map_record() - the @i-th that was reserved. Return: its @size bytes, or NULL if
+ * it was not submitted.
+ */
+uint32_t interp_map_num_records(const struct interp_map *map);
+const void *interp_map_record(const struct interp_map *map, uint32_t i, uint32_t *size);
+
 /* interp_map_count() - elements in use; interp_map_at() - the @i-th of them, in no particular order. */
 uint32_t interp_map_count(const struct interp_map *map);
 void interp_map_at(const struct interp_map *map, uint32_t i, const void **key, const void **value,
@@ -61,9 +76,16 @@ struct interp_arg {
 	bool writable;
 };
 
+struct interp_tail {
+	const struct bpf_insn *insns;
+	uint32_t num_insns;
+};
+
 struct interp_env {
 	const struct bpf_insn *insns;
 	uint32_t num_insns;
+	const struct interp_tail *tails; /* what a PROG_ARRAY may name */
+	uint32_t num_tails;
 	struct interp_map *maps[INTERP_MAX_MAPS]; /* imm of ld_imm64 with src_reg 1 or 2 */
 	uint32_t num_maps;
 	uint64_t fuel; /* back edges taken and calls made */
@@ -71,6 +93,8 @@ struct interp_env {
 	uint64_t ktime_ns; /* what the helpers answer */
 	uint32_t random;
 	uint32_t cpu;
+	bool strict; /* reading a register that was not written is a fault, as the validator has it */
+	struct interp_map *fib; /* of bpf_fib_lookup(), or NULL */
 	uint64_t steps; /* out: instructions run */
 };
 

@@ -24,9 +24,18 @@ enum region {
 	REGION_ARG = 0x0b00,
 	REGION_VALUE = 0x0c00,
 	REGION_MAP = 0x0d00,
+	REGION_FUNC = 0x0e00, /* offset: instruction */
 };
 
 #define POINTER(region, offset) ((uint64_t)(region) << REGION_SHIFT | (uint64_t)(offset))
+
+enum interp_record_state { INTERP_RECORD_OPEN, INTERP_RECORD_KEPT, INTERP_RECORD_GONE };
+
+struct interp_record {
+	uint64_t offset; /* in `values` */
+	uint32_t size;
+	enum interp_record_state state;
+};
 
 struct interp_map {
 	uint32_t type, key_size, value_size, max_entries;
@@ -35,13 +44,26 @@ struct interp_map {
 	bool rdonly;
 	uint8_t *keys;  /* max_entries * key_size; unused for arrays */
 	uint8_t *used;  /* max_entries; unused for arrays */
-	uint8_t *values; /* copies * max_entries * stride */
+	uint8_t *values; /* copies * max_entries * stride; of records: a ring that is used once */
 	uint64_t values_size;
+	/* LRU: when each was used last */
+	uint64_t *stamps, now;
+	bool evicted; /* an LRU forgot something */
+	/* queue, stack: a ring in `values` */
+	uint32_t first, count;
+	/* bloom filter: what it holds, exactly */
+	uint8_t *set;
+	uint32_t set_size;
+	struct interp_record *records;
+	uint32_t num_records;
+	uint64_t records_end, lost;
 };
 
 struct frame {
 	uint64_t saved[4]; /* R6-R9 of the caller */
 	uint32_t back;  /* instruction after the call */
+	uint32_t written;
+	bool callback; /* a helper called */
 };
 
 struct machine {
@@ -53,6 +75,11 @@ struct machine {
 	uint32_t pc;
 	uint64_t fuel;
 	uint32_t fault; /* VIRTIO_GPGPU_R_*, 0 while all is well */
+	uint32_t written; /* bit per register that holds something; all of them unless strict */
+	/* the program that runs, which a tail call changes */
+	const struct bpf_insn *insns;
+	uint32_t num_insns, tail_calls;
+	bool tailed; /* by the helper that was just called */
 	/* XDP, else slot is NULL */
 	const struct interp_packet *packet;
 	uint32_t meta, data, end; /* offsets in the slot */
@@ -71,6 +98,27 @@ struct machine {
 uint8_t *interp_mem(struct machine *m, uint64_t address, uint64_t size, bool write);
 /* interp_context() - load @size bytes of the context at @offset. */
 uint64_t interp_context(struct machine *m, uint64_t offset, uint32_t size);
+
+/*
+ * interp_callback() - run the subprogram at instruction @target with R1 and R2 set.
+ * Return: its R0; 0 with the machine's fault set.
+ */
+uint64_t interp_callback(struct machine *m, uint32_t target, uint64_t r1, uint64_t r2);
+/* interp_tail() - go on with another program from its start. */
+void interp_tail(struct machine *m, const struct interp_tail *tail);
+
+/* maps.c */
+bool interp_map_is_records(const struct interp_map *map);
+/* Return: offset of @size bytes in the map's values, or -1 if there is no room. */
+int64_t interp_map_reserve(struct interp_map *map, uint64_t size);
+/* Return: false if no open record starts at @offset. */
+bool interp_map_commit(struct interp_map *map, uint64_t offset, bool keep);
+void interp_map_discard_open(struct interp_map *map);
+
+/* helpers_maps.c. Return: false if @number is none of its helpers. */
+bool interp_map_helper(struct machine *m, uint32_t number, const uint64_t *arg);
+/* interp_map_arg() - the map a pointer names. Return: NULL with the machine's fault set if it names none. */
+struct interp_map *interp_map_arg(struct machine *m, uint64_t pointer, uint32_t *index);
 
 /* interp_call() - helper @number with the arguments in R1-R5; sets R0 or the fault. */
 void interp_call(struct machine *m, uint32_t number);
