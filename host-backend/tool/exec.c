@@ -202,8 +202,7 @@ static uint64_t run(struct session *s, const struct bpf_insn *insns, size_t coun
 		args[ARG_MEMORY].buffer = buffer.id;
 	}
 	if (session_program(s, &desc, &id, &cost, &refusal))
-		refused(&refusal, refusal.status == VIRTIO_GPGPU_S_REJECTED ? refusal.detail : UINT64_MAX,
-			own, all, own + count);
+		refused(&refusal, own);
 	if (session_dispatch(s, id, args, desc.num_args, &job, &refusal)) {
 		if (refusal.status == VIRTIO_GPGPU_S_FAULT)
 			faulted(&refusal, job.fault_insn, own, all, own + count);
