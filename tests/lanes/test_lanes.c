@@ -1,0 +1,552 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_lanes.c - what lanes change in the meaning of a program, and what they do not (docs/lanes.md).
+ *
+ * On the CPU device, in interleavings by several seeds and with several threads. What must hold is asserted for every
+ * seed; that something can be lost is asserted for some seed, since without that a test that finds nothing lost
+ * would say nothing.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/bpf.h>
+#include "lanes_fixture.h"
+
+#define FLOW VIRTIO_GPGPU_PACKETS_ORDER_FLOW
+#define ALL  VIRTIO_GPGPU_PACKETS_ORDER_ALL
+
+enum { FEW = 1500, THREADS = 4, FLOWS = 16 };
+
+static struct lanes l;
+
+/* Packets over FLOWS flows, each with other values. */
+static void fill(uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		struct packet *p = lanes_packet(&l, i);
+
+		p->dst[3] = (uint8_t)((i * 2654435761u >> 16) % FLOWS);
+		p->body.value = i + 1;
+		p->body.out = UINT32_MAX;
+		p->body.time = i / 20;
+	}
+}
+
+static void make_flows(void)
+{
+	const struct flow flow = { .tokens = RACES_BURST };
+
+	for (uint32_t i = 0; i < FLOWS; i++)
+		lanes_set(&l, MAP_flows, i, &flow, sizeof(flow));
+}
+
+static void start(int64_t seed, uint32_t count)
+{
+	lanes_start(&l, seed < 0 ? THREADS : 1, seed, false, 0);
+	fill(count);
+	make_flows();
+}
+
+/* One batch of @name in a fresh engine. Return: the counters. */
+static struct counters run_one(int64_t seed, const char *name, uint32_t count, uint32_t order)
+{
+	struct counters c;
+
+	start(seed, count);
+	lanes_run(&l, lanes_prog(&l, name), count, order);
+	c = lanes_counters(&l);
+	lanes_stop(&l);
+	return c;
+}
+
+/* --------------------------------------------------------------------- counters */
+
+static void check_count(const struct counters *c, uint64_t count)
+{
+	ck_assert_uint_eq(c->packets, count);
+	ck_assert_uint_eq(c->bytes, count * PACKET_LEN);
+	ck_assert_uint_eq(c->small, count);
+}
+
+START_TEST(count)
+{
+	struct counters c = run_one(_i, "count", FEW, 0);
+
+	check_count(&c, FEW);
+}
+END_TEST
+
+START_TEST(count_threads)
+{
+	enum { BATCHES = 40 };
+	uint64_t tickets[BATCHES];
+	struct counters c;
+	uint32_t prog;
+
+	start(-1, MAX_BATCH);
+	prog = lanes_prog(&l, "count");
+	for (int i = 0; i < BATCHES; i++)
+		tickets[i] = lanes_submit(&l, prog, MAX_BATCH, 0);
+	for (int i = 0; i < BATCHES; i++)
+		ck_assert_uint_eq(lanes_wait(&l, tickets[i], MAX_BATCH), VIRTIO_GPGPU_S_OK);
+	c = lanes_counters(&l);
+	check_count(&c, (uint64_t)BATCHES * MAX_BATCH);
+	lanes_stop(&l);
+}
+END_TEST
+
+/* The same without the pass that finds sums: what `count` would look like if it found none. */
+START_TEST(count_without_sums)
+{
+	struct counters c;
+	uint32_t lost = 0;
+
+	for (int seed = 0; seed < SEEDS; seed++) {
+		lanes_start(&l, 1, seed, true, 0);
+		fill(FEW);
+		lanes_run(&l, lanes_prog(&l, "count"), FEW, 0);
+		c = lanes_counters(&l);
+		lanes_stop(&l);
+		lost += c.packets < FEW && c.bytes < FEW * PACKET_LEN && c.small < FEW;
+	}
+	ck_assert_uint_gt(lost, 0);
+	lanes_start(&l, 1, 1, true, 0);
+	lanes_run(&l, lanes_prog(&l, "count"), FEW, ALL);
+	c = lanes_counters(&l);
+	check_count(&c, FEW);
+	lanes_stop(&l);
+}
+END_TEST
+
+/* `n = c->next++` gives every packet another number, and with order=all its own. */
+static void check_numbers(int64_t seed)
+{
+	bool seen[FEW] = { false };
+	uint32_t prog, zero = 0;
+	struct counters c = { 0 };
+
+	start(seed, FEW);
+	prog = lanes_prog(&l, "number");
+	lanes_run(&l, prog, FEW, 0);
+	for (uint32_t i = 0; i < FEW; i++) {
+		uint32_t n = lanes_packet(&l, i)->body.out;
+
+		ck_assert_uint_lt(n, FEW);
+		ck_assert(!seen[n]);
+		seen[n] = true;
+		zero += n == i;
+	}
+	if (seed >= 0)
+		ck_assert_uint_lt(zero, FEW); /* they did interleave */
+	lanes_set(&l, MAP_counters, 0, &c, sizeof(c));
+	lanes_run(&l, prog, FEW, ALL);
+	for (uint32_t i = 0; i < FEW; i++)
+		ck_assert_uint_eq(lanes_packet(&l, i)->body.out, i);
+	lanes_stop(&l);
+}
+
+START_TEST(numbers)
+{
+	check_numbers(_i);
+}
+END_TEST
+
+START_TEST(numbers_threads)
+{
+	check_numbers(-1);
+}
+END_TEST
+
+/* ---------------------------------------------------------- what is no counter */
+
+START_TEST(no_sum)
+{
+	uint32_t lost = 0;
+
+	for (int seed = 0; seed < SEEDS; seed++) {
+		struct counters c = run_one(seed, "saturate", FEW, 0);
+
+		ck_assert_uint_gt(c.packets, 0);
+		ck_assert_uint_le(c.packets, FEW);
+		lost += c.packets < FEW;
+		/* Flows do not help where all share one counter: their parts interleave. */
+		c = run_one(seed, "saturate", FEW, FLOW);
+		lost += c.packets < FEW;
+		c = run_one(seed, "saturate", FEW, ALL);
+		ck_assert_uint_eq(c.packets, FEW);
+	}
+	ck_assert_uint_gt(lost, SEEDS);
+	ck_assert_uint_eq(run_one(-1, "saturate", MAX_BATCH, ALL).packets, MAX_BATCH);
+}
+END_TEST
+
+/* The largest value comes first, and many have loaded 0 by then. */
+START_TEST(maximum)
+{
+	uint32_t lost = 0;
+
+	for (int seed = 0; seed < SEEDS; seed++) {
+		for (uint32_t order = 0; order <= ALL; order += ALL) {
+			struct counters c;
+
+			start(seed, FEW);
+			for (uint32_t i = 0; i < FEW; i++)
+				lanes_packet(&l, i)->body.value = FEW - i;
+			lanes_run(&l, lanes_prog(&l, "maximum"), FEW, order);
+			c = lanes_counters(&l);
+			lanes_stop(&l);
+			if (order)
+				ck_assert_uint_eq(c.bytes, FEW);
+			else
+				lost += c.bytes != FEW;
+		}
+	}
+	ck_assert_uint_gt(lost, 0);
+}
+END_TEST
+
+/* Each flow's counter, read, compared and stored. Return: how many flows lost something. */
+static uint32_t lost_in_flows(int64_t seed, uint32_t count, uint32_t order)
+{
+	uint32_t expected[FLOWS] = { 0 }, lost = 0;
+	struct flow flow;
+
+	start(seed, count);
+	for (uint32_t i = 0; i < count; i++)
+		expected[lanes_packet(&l, i)->dst[3]]++;
+	lanes_run(&l, lanes_prog(&l, "saturate_flow"), count, order);
+	for (uint32_t i = 0; i < FLOWS; i++) {
+		ck_assert(lanes_get(&l, MAP_flows, i, &flow, sizeof(flow)));
+		ck_assert_uint_le(flow.packets, expected[i]);
+		lost += flow.packets != expected[i];
+	}
+	lanes_stop(&l);
+	return lost;
+}
+
+START_TEST(by_flow)
+{
+	uint32_t lost = 0;
+
+	for (int seed = 0; seed < SEEDS; seed++) {
+		lost += lost_in_flows(seed, FEW, 0);
+		ck_assert_uint_eq(lost_in_flows(seed, FEW, FLOW), 0);
+		ck_assert_uint_eq(lost_in_flows(seed, FEW, ALL), 0);
+	}
+	ck_assert_uint_gt(lost, 0);
+	ck_assert_uint_eq(lost_in_flows(-1, MAX_BATCH, FLOW), 0);
+	ck_assert_uint_eq(lost_in_flows(-1, MAX_BATCH, ALL), 0);
+}
+END_TEST
+
+/* ------------------------------------------------------------------ token bucket */
+
+/* What the program does, one packet after the other. */
+static void bucket_model(uint8_t *verdicts, uint32_t count)
+{
+	struct flow flows[FLOWS];
+
+	for (uint32_t i = 0; i < FLOWS; i++)
+		flows[i] = (struct flow){ .tokens = RACES_BURST };
+	for (uint32_t i = 0; i < count; i++) {
+		const struct packet *p = lanes_packet(&l, i);
+		struct flow *flow = &flows[p->dst[3]];
+		uint64_t tokens = flow->tokens + (p->body.time - flow->time) * RACES_RATE;
+
+		tokens = tokens > RACES_BURST ? RACES_BURST : tokens;
+		verdicts[i] = tokens < RACES_COST ? XDP_DROP : XDP_PASS;
+		flow->tokens = tokens - (verdicts[i] == XDP_PASS ? RACES_COST : 0);
+		flow->time = p->body.time;
+	}
+}
+
+static uint32_t wrong_verdicts(int64_t seed, uint32_t count, uint32_t order)
+{
+	static uint8_t expected[MAX_BATCH];
+	uint32_t wrong = 0;
+
+	start(seed, count);
+	bucket_model(expected, count);
+	lanes_run(&l, lanes_prog(&l, "bucket"), count, order);
+	for (uint32_t i = 0; i < count; i++)
+		wrong += l.verdicts[i] != expected[i];
+	ck_assert_uint_gt(l.counts[XDP_PASS], 0);
+	ck_assert_uint_gt(l.counts[XDP_DROP], 0);
+	lanes_stop(&l);
+	return wrong;
+}
+
+START_TEST(token_bucket)
+{
+	uint32_t wrong = 0;
+
+	for (int seed = 0; seed < SEEDS; seed++) {
+		wrong += wrong_verdicts(seed, FEW, 0);
+		ck_assert_uint_eq(wrong_verdicts(seed, FEW, FLOW), 0);
+		ck_assert_uint_eq(wrong_verdicts(seed, FEW, ALL), 0);
+	}
+	ck_assert_uint_gt(wrong, 0);
+	ck_assert_uint_eq(wrong_verdicts(-1, MAX_BATCH, FLOW), 0);
+}
+END_TEST
+
+/* ------------------------------------------------------------------- per-CPU maps */
+
+/* Copies are added up; a lane has its copy for itself while it runs, also where it is no sum. */
+static void check_percpu(int64_t seed, uint32_t count)
+{
+	struct counters copies[64], sum = { 0 };
+	uint32_t cpus, used = 0;
+
+	start(seed, count);
+	cpus = lanes_num_cpus(&l);
+	ck_assert_uint_eq(cpus, seed < 0 ? THREADS : 64);
+	lanes_run(&l, lanes_prog(&l, "per_cpu"), count, 0);
+	ck_assert(lanes_get(&l, MAP_percpu, 0, copies, cpus * sizeof(struct counters)));
+	for (uint32_t i = 0; i < cpus; i++) {
+		sum.packets += copies[i].packets;
+		sum.small += copies[i].small;
+		used += copies[i].packets > 0;
+	}
+	ck_assert_uint_eq(sum.packets, count);
+	ck_assert_uint_eq(sum.small, count);
+	if (seed >= 0)
+		ck_assert_uint_gt(used, 1);
+	for (uint32_t i = 0; i < count; i++)
+		ck_assert_uint_eq(lanes_packet(&l, i)->body.out, i + 1);
+	lanes_stop(&l);
+}
+
+START_TEST(percpu)
+{
+	check_percpu(_i, FEW);
+}
+END_TEST
+
+START_TEST(percpu_threads)
+{
+	check_percpu(-1, MAX_BATCH);
+}
+END_TEST
+
+/* -------------------------------------------------------------------------- locks */
+
+static uint32_t refuse(const struct bpf_insn *insns, uint32_t count, char *message, size_t size)
+{
+	struct wire_answer *a;
+	uint32_t status = wire_prog(l.client, CTX, 99, VIRTIO_GPGPU_PROG_XDP, insns, count, BUF, 7 << 20,
+				    7 << 20, NULL, 0, &a);
+
+	snprintf(message, size, "%s", (char *)a->resp->prog.message);
+	wire_answer_free(a);
+	return status;
+}
+
+START_TEST(spin_locks)
+{
+	static const struct bpf_insn insns[] = {
+		{ .code = BPF_LD | BPF_IMM | BPF_DW,
+		  .dst_reg = 1,
+		  .src_reg = BPF_PSEUDO_MAP_VALUE,
+		  .imm = MAP_counters },
+		{ 0 },
+		{ .code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_spin_lock },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = 0, .imm = XDP_PASS },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	char message[256];
+
+	lanes_start(&l, 1, -1, false, 0);
+	ck_assert_uint_eq(refuse(insns, 5, message, sizeof(message)), VIRTIO_GPGPU_S_REJECTED);
+	ck_assert_msg(strstr(message, "spin_lock") && strstr(message, "atomics"), "%s", message);
+	lanes_stop(&l);
+}
+END_TEST
+
+/* A bounded try: who has it is alone; who does not get it in time goes without, and nothing hangs. */
+START_TEST(own_lock)
+{
+	struct counters c;
+
+	start(_i, 300);
+	lanes_run(&l, lanes_prog(&l, "lock"), 300, 0);
+	c = lanes_counters(&l);
+	ck_assert_uint_eq(l.fault_count, 0);
+	ck_assert_uint_eq(c.packets, l.counts[XDP_PASS]);
+	ck_assert_uint_gt(c.packets, 200);
+	ck_assert_uint_eq(c.lock, 0);
+	lanes_stop(&l);
+}
+END_TEST
+
+START_TEST(own_lock_threads)
+{
+	struct counters c;
+
+	start(-1, MAX_BATCH);
+	lanes_run(&l, lanes_prog(&l, "lock"), MAX_BATCH, 0);
+	c = lanes_counters(&l);
+	ck_assert_uint_eq(l.fault_count, 0);
+	ck_assert_uint_eq(c.packets, l.counts[XDP_PASS]);
+	ck_assert_uint_gt(c.packets, 0);
+	lanes_stop(&l);
+}
+END_TEST
+
+/* One that is never given back costs those that wait without a bound their fuel, and nobody else anything. */
+static void check_lost_lock(int64_t seed)
+{
+	struct counters c, zero = { 0 };
+	uint32_t prog;
+
+	lanes_start(&l, THREADS, seed, false, 3000);
+	fill(200);
+	lanes_packet(&l, 20)->body.value = 0;
+	prog = lanes_prog(&l, "lock_for_ever");
+	lanes_run(&l, prog, 200, 0);
+	c = lanes_counters(&l);
+	ck_assert_uint_eq(c.lock, 1);
+	ck_assert_uint_eq(c.packets, l.counts[XDP_PASS]);
+	ck_assert_uint_gt(l.counts[XDP_PASS], 0);
+	ck_assert_uint_gt(l.fault_count, 0);
+	ck_assert_uint_eq(l.fault_count, l.counts[XDP_ABORTED]);
+	for (uint32_t i = 0; i < 200; i++)
+		ck_assert_uint_eq(l.faults[i], l.verdicts[i] == XDP_ABORTED ? VIRTIO_GPGPU_R_OUT_OF_FUEL : 0);
+	lanes_set(&l, MAP_counters, 0, &zero, sizeof(zero));
+	lanes_run(&l, lanes_prog(&l, "count"), 200, 0);
+	c = lanes_counters(&l);
+	check_count(&c, 200);
+	lanes_stop(&l);
+}
+
+START_TEST(lost_lock)
+{
+	check_lost_lock(_i);
+}
+END_TEST
+
+START_TEST(lost_lock_threads)
+{
+	check_lost_lock(-1);
+}
+END_TEST
+
+/* ------------------------------------------------------ the interleavings themselves */
+
+START_TEST(seeds)
+{
+	uint64_t first = 0;
+	uint32_t other = 0;
+
+	for (int seed = 0; seed < SEEDS; seed++) {
+		uint64_t n = run_one(seed, "saturate", FEW, 0).packets;
+
+		ck_assert_uint_eq(run_one(seed, "saturate", FEW, 0).packets, n);
+		if (!seed)
+			first = n;
+		other += n != first;
+	}
+	ck_assert_uint_gt(other, 0);
+}
+END_TEST
+
+/* A job that is cancelled half way ends, and what was under way ends with it. */
+START_TEST(cancelled)
+{
+	struct counters c = { .lock = 1 };
+	struct virtio_gpgpu_req_job_cancel r = { 0 };
+	struct wire_answer *a;
+	uint64_t ticket;
+
+	start(1, FEW);
+	lanes_set(&l, MAP_counters, 0, &c, sizeof(c));
+	ticket = lanes_submit(&l, lanes_prog(&l, "lock_for_ever"), FEW, 0);
+	r.seq = l.seq;
+	wire_hdr(&r, VIRTIO_GPGPU_CMD_JOB_CANCEL, CTX, sizeof(r));
+	a = wire_call(l.client, GPGPU_QUEUE_CONTROL, &r, sizeof(r), 4096);
+	ck_assert_uint_eq(a->status, VIRTIO_GPGPU_S_OK);
+	wire_answer_free(a);
+	ck_assert_uint_eq(lanes_wait(&l, ticket, FEW), VIRTIO_GPGPU_S_CANCELLED);
+	c = (struct counters){ 0 };
+	lanes_set(&l, MAP_counters, 0, &c, sizeof(c));
+	lanes_run(&l, lanes_prog(&l, "count"), FEW, FLOW);
+	c = lanes_counters(&l);
+	check_count(&c, FEW);
+	lanes_stop(&l);
+}
+END_TEST
+
+/* Pauses cut a job where no lane is under way; afterwards it goes on with the rest. */
+START_TEST(paused)
+{
+	const uint32_t orders[] = { 0, FLOW, ALL };
+	struct counters c;
+	uint32_t prog;
+
+	start(3, MAX_BATCH);
+	prog = lanes_prog(&l, "count");
+	for (int n = 0; n < 3; n++) {
+		uint64_t ticket = lanes_submit(&l, prog, MAX_BATCH, orders[n]);
+
+		for (int i = 0; i < 5; i++) {
+			gpgpu_session_quiesce(wire_session(l.client));
+			gpgpu_session_resume(wire_session(l.client));
+		}
+		ck_assert_uint_eq(lanes_wait(&l, ticket, MAX_BATCH), VIRTIO_GPGPU_S_OK);
+		ck_assert_uint_eq(l.counts[XDP_PASS], MAX_BATCH);
+	}
+	c = lanes_counters(&l);
+	check_count(&c, 3 * MAX_BATCH);
+	lanes_stop(&l);
+}
+END_TEST
+
+/* In a worker, which does this in its sandbox. */
+START_TEST(in_a_worker)
+{
+	struct counters c;
+	uint32_t lost = 0;
+
+	lanes_start_worker(&l, "5");
+	fill(FEW);
+	lanes_run(&l, lanes_prog(&l, "count"), FEW, 0);
+	c = lanes_counters(&l);
+	check_count(&c, FEW);
+	memset(&c, 0, sizeof(c));
+	lanes_set(&l, MAP_counters, 0, &c, sizeof(c));
+	lanes_run(&l, lanes_prog(&l, "saturate"), FEW, 0);
+	lost += lanes_counters(&l).packets < FEW;
+	lanes_stop(&l);
+	ck_assert_uint_eq(lost, 1);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("lanes");
+	TCase *tcase = tcase_create("lanes");
+
+	tcase_set_timeout(tcase, 120);
+	tcase_add_loop_test(tcase, count, 0, SEEDS);
+	tcase_add_test(tcase, count_threads);
+	tcase_add_test(tcase, count_without_sums);
+	tcase_add_loop_test(tcase, numbers, 0, SEEDS);
+	tcase_add_test(tcase, numbers_threads);
+	tcase_add_test(tcase, no_sum);
+	tcase_add_test(tcase, maximum);
+	tcase_add_test(tcase, by_flow);
+	tcase_add_test(tcase, token_bucket);
+	tcase_add_loop_test(tcase, percpu, 0, SEEDS);
+	tcase_add_test(tcase, percpu_threads);
+	tcase_add_test(tcase, spin_locks);
+	tcase_add_loop_test(tcase, own_lock, 0, 3);
+	tcase_add_test(tcase, own_lock_threads);
+	tcase_add_loop_test(tcase, lost_lock, 0, 3);
+	tcase_add_test(tcase, lost_lock_threads);
+	tcase_add_test(tcase, seeds);
+	tcase_add_test(tcase, cancelled);
+	tcase_add_test(tcase, paused);
+	tcase_add_test(tcase, in_a_worker);
+	suite_add_tcase(suite, tcase);
+	return lanes_main(suite);
+}
