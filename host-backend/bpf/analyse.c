@@ -40,6 +40,11 @@ static bool is_null(const struct gp_val *val)
 	return val->kind == GP_KIND_SCALAR && val->known && val->off == 0;
 }
 
+static bool may_be_null(const struct gp_val *val)
+{
+	return val->kind == GP_KIND_MAPVAL || val->kind == GP_KIND_INNER;
+}
+
 /* Join @from into @to. Return: true if @to changed. */
 static bool join_val(struct gp_val *to, const struct gp_val *from)
 {
@@ -47,13 +52,13 @@ static bool join_val(struct gp_val *to, const struct gp_val *from)
 
 	if (to->kind == GP_KIND_UNINIT || from->kind == GP_KIND_UNINIT) {
 		*to = (struct gp_val){ 0 };
-	} else if (to->kind == GP_KIND_MAPVAL && is_null(from)) {
+	} else if (may_be_null(to) && is_null(from)) {
 		return false;
-	} else if (from->kind == GP_KIND_MAPVAL && is_null(to)) {
+	} else if (may_be_null(from) && is_null(to)) {
 		*to = *from;
 	} else if (to->kind != from->kind || to->arg != from->arg) {
 		*to = (struct gp_val){ .kind = GP_KIND_ANY };
-	} else if (to->kind == GP_KIND_MAPVAL || to->kind == GP_KIND_MAPPTR) {
+	} else if (to->kind == GP_KIND_MAPVAL || gp_val_is_map(to)) {
 		to->maps |= from->maps;
 	} else if (to->known && (!from->known || to->off != from->off)) {
 		to->known = 0;
@@ -62,20 +67,16 @@ static bool join_val(struct gp_val *to, const struct gp_val *from)
 	return old.kind != to->kind || old.known != to->known || old.arg != to->arg || old.off != to->off;
 }
 
-/* A frame pointer that stops being constant needs a frame in memory; one that becomes a handle escapes. */
-static void note_frame(struct gp_kinds *kinds, uint32_t func, struct gp_state *entry,
-		       const struct gp_val *from, const struct gp_val *to)
+/* A frame pointer that stops being constant needs its object in memory; one that becomes a handle escapes. */
+static void note_lost(struct gp_kinds *kinds, uint32_t func, struct gp_state *entry,
+		      const struct gp_val *from, const struct gp_val *to)
 {
-	if (from->kind != GP_KIND_STACK || to->kind == GP_KIND_UNINIT)
+	if (to->kind == GP_KIND_UNINIT || (to->kind == from->kind && to->known == from->known))
 		return;
-	if (to->kind == GP_KIND_STACK && to->known == from->known)
-		return;
-	if (from->known)
-		gp_kinds_expose(entry, from);
-	if (to->kind != GP_KIND_STACK)
-		entry->escaped = true;
-	kinds->funcs[func].frame_in_memory = true;
-	kinds->frames_in_memory = true;
+	if (to->kind != from->kind)
+		gp_kinds_escape(kinds, entry, func, from);
+	else if (from->known)
+		gp_kinds_expose(kinds, entry, func, from);
 }
 
 static void flow(struct work *work, const struct gp_state *state, uint32_t to)
@@ -105,11 +106,16 @@ static void flow(struct work *work, const struct gp_state *state, uint32_t to)
 		if (!(block->live_in & 1u << r))
 			continue;
 		changed |= join_val(&entry->reg[r], &state->reg[r]);
-		note_frame(kinds, block->func, entry, &state->reg[r], &entry->reg[r]);
-		note_frame(kinds, block->func, entry, &before, &entry->reg[r]);
+		note_lost(kinds, block->func, entry, &state->reg[r], &entry->reg[r]);
+		note_lost(kinds, block->func, entry, &before, &entry->reg[r]);
 	}
-	for (int i = 0; i < GP_SLOTS; i++)
+	for (int i = 0; i < GP_SLOTS; i++) {
+		struct gp_val before = entry->slot[i];
+
 		changed |= join_val(&entry->slot[i], &state->slot[i]);
+		note_lost(kinds, block->func, entry, &state->slot[i], &entry->slot[i]);
+		note_lost(kinds, block->func, entry, &before, &entry->slot[i]);
+	}
 	if (changed || entry->escaped != was_escaped || entry->exposed != was_exposed)
 		enqueue(work, to);
 }
@@ -129,10 +135,17 @@ static bool flow_call(struct work *work, const struct gp_state *state, uint32_t 
 			continue;
 		if (val.kind == GP_KIND_STACK)
 			val.known = 0, val.off = 0; /* not the callee's frame */
-		if (func->called)
+		if (val.kind == GP_KIND_FUNC)
+			val = (struct gp_val){ .kind = GP_KIND_SCALAR }; /* who calls whom must be known */
+		if (func->called) {
+			const struct gp_val *to = &func->args[r];
+
+			kinds->ctx_lost |= to->kind == GP_KIND_CTX && val.kind != GP_KIND_CTX;
 			changed |= join_val(&func->args[r], &val);
-		else
+			kinds->ctx_lost |= val.kind == GP_KIND_CTX && to->kind != GP_KIND_CTX;
+		} else {
 			func->args[r] = val;
+		}
 	}
 	func->called = true;
 	if (changed) {
@@ -163,14 +176,18 @@ static void flow_return(struct work *work, const struct gp_state *state, uint32_
 	bool changed = !f->returns;
 
 	if (val.kind == GP_KIND_STACK) {
-		f->frame_in_memory = true;
-		kinds->frames_in_memory = true;
+		struct gp_state left = *state;
+
+		gp_kinds_escape(kinds, &left, func, &val);
 		val.known = 0, val.off = 0;
 	}
-	if (f->returns)
+	if (f->returns) {
+		kinds->ctx_lost |= f->ret.kind == GP_KIND_CTX && val.kind != GP_KIND_CTX;
 		changed = join_val(&f->ret, &val);
-	else
+		kinds->ctx_lost |= val.kind == GP_KIND_CTX && f->ret.kind != GP_KIND_CTX;
+	} else {
 		f->ret = val;
+	}
 	f->returns = true;
 	if (!changed || !func)
 		return;
@@ -189,6 +206,18 @@ static void flow_return(struct work *work, const struct gp_state *state, uint32_
 	}
 }
 
+/* A helper that calls a function back: its arguments flow there. */
+static void flow_callback(struct work *work, const struct gp_state *state, uint32_t i)
+{
+	int64_t callee = gp_callback(work->kinds->prog, state, i);
+	struct gp_state args = { 0 };
+
+	if (callee < 0)
+		return;
+	gp_callback_args(state, args.reg);
+	flow_call(work, &args, (uint32_t)callee);
+}
+
 static void run_block(struct work *work, uint32_t b)
 {
 	struct gp_kinds *kinds = work->kinds;
@@ -205,6 +234,7 @@ static void run_block(struct work *work, uint32_t b)
 		if (gp_insn_is_local_call(insn) &&
 		    !flow_call(work, &state, gp_cfg_callee(kinds->cfg, kinds->prog, i)))
 			return; /* comes back when the callee has returned something */
+		flow_callback(work, &state, i);
 		gp_kinds_step(kinds, &state, i);
 		i += gp_insn_is_ld_imm64(insn);
 	}
@@ -213,30 +243,67 @@ static void run_block(struct work *work, uint32_t b)
 			flow(work, &state, block->succ[e]);
 }
 
+/* What one pass may decide by, and learn only at its end. */
+struct facts {
+	uint64_t memory;
+	uint32_t leaves, ctx_lost;
+};
+
+static struct facts facts(const struct gp_kinds *kinds)
+{
+	struct facts facts = { .ctx_lost = kinds->ctx_lost };
+
+	for (uint32_t f = 0; f < kinds->cfg->num_funcs; f++) {
+		facts.memory += kinds->funcs[f].memory;
+		facts.leaves += kinds->funcs[f].leaves;
+	}
+	return facts;
+}
+
+static bool settle(struct work *work, struct gp_verdict *verdict)
+{
+	const struct gp_cfg *cfg = work->kinds->cfg;
+
+	while (work->count) {
+		uint32_t b = work->queue[work->head];
+
+		work->head = (work->head + 1) % cfg->num_blocks;
+		work->count--;
+		work->queued[b] = false;
+		if (work->budget-- == 0)
+			return gp_refuse(verdict, work->kinds->prog, VIRTIO_GPGPU_R_COMPILE_LIMIT,
+					 cfg->blocks[b].start,
+					 "too many joins of different pointers to follow; split the program");
+		run_block(work, b);
+	}
+	return true;
+}
+
 static bool solve(struct gp_kinds *kinds, struct gp_verdict *verdict)
 {
 	const struct gp_cfg *cfg = kinds->cfg;
 	struct work work = { .kinds = kinds, .budget = 20ull * cfg->num_blocks + 20000 };
 	struct gp_state start = { 0 };
-	bool ok = true;
+	struct facts before, after;
+	bool ok;
 
 	work.queue = g_new(uint32_t, cfg->num_blocks);
 	work.queued = g_new0(bool, cfg->num_blocks);
 	start.reg[1] = (struct gp_val){ .kind = GP_KIND_CTX, .known = 1 };
 	flow_call(&work, &start, 0);
-	while (ok && work.count) {
-		uint32_t b = work.queue[work.head];
-
-		work.head = (work.head + 1) % cfg->num_blocks;
-		work.count--;
-		work.queued[b] = false;
-		if (work.budget-- == 0)
-			ok = gp_refuse(verdict, kinds->prog, VIRTIO_GPGPU_R_COMPILE_LIMIT,
-				       cfg->blocks[b].start,
-				       "too many joins of different pointers to follow; split the program");
-		else
-			run_block(&work, b);
-	}
+	ok = settle(&work, verdict);
+	/* Again while what was learnt late changes what was decided early; all of it only grows. */
+	do {
+		before = facts(kinds);
+		for (uint32_t b = 0; b < cfg->num_blocks; b++)
+			if (kinds->reached[b])
+				enqueue(&work, b);
+		ok = ok && settle(&work, verdict);
+		after = facts(kinds);
+	} while (ok && (before.memory != after.memory || before.leaves != after.leaves ||
+			before.ctx_lost != after.ctx_lost));
+	if (ok)
+		gp_frames_settle(kinds);
 	g_free(work.queue);
 	g_free(work.queued);
 	return ok;
@@ -257,8 +324,7 @@ static bool check(struct gp_kinds *kinds, struct gp_verdict *verdict)
 
 			if (!gp_kinds_check(kinds, &state, i, verdict))
 				return false;
-			if (gp_insn_is_local_call(insn) &&
-			    !kinds->funcs[gp_cfg_callee(cfg, kinds->prog, i)].returns)
+			if (!gp_kinds_goes_on(kinds, i))
 				break;
 			gp_kinds_step(kinds, &state, i);
 			i += gp_insn_is_ld_imm64(insn);

@@ -2,7 +2,7 @@
 /*
  * cfg.c - functions, basic blocks, loops and live registers of a program.
  *
- * How it works: the targets of local calls are the functions; jumps may not leave their function, so
+ * How it works: the targets of local calls, and of addresses for callbacks, are the functions; jumps may not leave their function, so
  * each is a range of instructions. Blocks follow from jumps and their targets. A depth-first walk per
  * function gives the reverse post-order; dominators come from the usual iteration over it; an edge that
  * goes back in the walk to a block that does not dominate its source makes the graph irreducible,
@@ -61,6 +61,12 @@ uint32_t gp_cfg_callee(const struct gp_cfg *cfg, const struct gp_prog *prog, uin
 	return find_func(cfg, (uint32_t)((int64_t)insn + 1 + prog->insns[insn].imm));
 }
 
+/* A call, or an address for a helper that calls back: either way the function it names may run below this one. */
+static bool names_func(const struct bpf_insn *insn)
+{
+	return gp_insn_is_local_call(insn) || gp_insn_is_func_address(insn);
+}
+
 static bool find_funcs(struct gp_cfg *cfg, const struct gp_prog *prog, const bool *tail,
 		       struct gp_verdict *verdict)
 {
@@ -73,15 +79,18 @@ static bool find_funcs(struct gp_cfg *cfg, const struct gp_prog *prog, const boo
 	for (uint32_t i = 0; ok && i < prog->num_insns; i += insn_slots(&prog->insns[i])) {
 		int64_t target = (int64_t)i + 1 + prog->insns[i].imm;
 
-		if (!gp_insn_is_local_call(&prog->insns[i]))
+		if (!names_func(&prog->insns[i]))
 			continue;
 		if (target < 0 || target >= prog->num_insns)
 			ok = gp_refuse(verdict, prog, VIRTIO_GPGPU_R_JUMP, i,
-				       "calls instruction %lld, which is outside the program",
+				       "names a function at instruction %lld, which is outside the program",
 				       (long long)target);
 		else if (tail[target])
 			ok = gp_refuse(verdict, prog, VIRTIO_GPGPU_R_JUMP, i,
-				       "calls the second half of an ld_imm64");
+				       "names a function in the second half of an ld_imm64");
+		else if (!target)
+			ok = gp_refuse(verdict, prog, VIRTIO_GPGPU_R_CALL_DEPTH, i,
+				       "recursion: the program's entry is already running");
 		else if (is_start[target])
 			continue;
 		else if (count == GP_MAX_FUNCS)
@@ -329,7 +338,7 @@ static bool order_calls(struct gp_cfg *cfg, const struct gp_prog *prog, struct g
 			continue;
 		}
 		next[f] += insn_slots(&prog->insns[i]);
-		if (!gp_insn_is_local_call(&prog->insns[i]))
+		if (!names_func(&prog->insns[i]))
 			continue;
 		callee = gp_cfg_callee(cfg, prog, i);
 		if (state[callee] == 1)
@@ -354,7 +363,7 @@ static bool order_calls(struct gp_cfg *cfg, const struct gp_prog *prog, struct g
 		for (uint32_t i = func->start; i < func->end; i += insn_slots(&prog->insns[i])) {
 			struct gp_func *callee;
 
-			if (!gp_insn_is_local_call(&prog->insns[i]))
+			if (!names_func(&prog->insns[i]))
 				continue;
 			callee = &cfg->funcs[gp_cfg_callee(cfg, prog, i)];
 			callee->depth = MAX(callee->depth, func->depth + 1);

@@ -57,8 +57,7 @@ static bool check_memory(const struct gp_kinds *kinds, const struct gp_state *st
 			return gp_refuse(verdict, kinds->prog, VIRTIO_GPGPU_R_CTX_ACCESS, i,
 					 "the context is read only");
 		if (!ptr->known)
-			return gp_refuse(verdict, kinds->prog, VIRTIO_GPGPU_R_CTX_ACCESS, i,
-					 "context access at an offset that is not constant");
+			return true; /* found at run time */
 		if (!gp_ctx_field(kinds->prog, off, gp_insn_size(insn), BPF_MODE(insn->code) == BPF_MEMSX,
 				  &field))
 			return gp_refuse(verdict, kinds->prog, VIRTIO_GPGPU_R_CTX_ACCESS, i,
@@ -69,6 +68,8 @@ static bool check_memory(const struct gp_kinds *kinds, const struct gp_state *st
 		return !ptr->known || check_stack(kinds, i, off, gp_insn_size(insn), verdict);
 	case GP_KIND_SCALAR:
 	case GP_KIND_MAPPTR:
+	case GP_KIND_INNER:
+	case GP_KIND_FUNC:
 		return gp_refuse(verdict, kinds->prog, VIRTIO_GPGPU_R_POINTER, i,
 				 "r%d is %s, not a pointer to memory", reg,
 				 gp_val_print(text, sizeof(text), ptr));
@@ -87,6 +88,12 @@ static bool refuse_arithmetic(const struct gp_kinds *kinds, uint32_t i, int reg,
 			 gp_val_print(text, sizeof(text), val));
 }
 
+/* Pointers that nothing may be added to. */
+static bool is_no_memory(const struct gp_val *val)
+{
+	return gp_val_is_map(val) || val->kind == GP_KIND_FUNC;
+}
+
 static bool check_alu(const struct gp_kinds *kinds, const struct gp_state *state, uint32_t i,
 		      struct gp_verdict *verdict)
 {
@@ -101,13 +108,13 @@ static bool check_alu(const struct gp_kinds *kinds, const struct gp_state *state
 	case BPF_MOV:
 		return true;
 	case BPF_ADD:
-		if (pd && (ps || dst->kind == GP_KIND_MAPPTR))
+		if (pd && (ps || is_no_memory(dst)))
 			return refuse_arithmetic(kinds, i, insn->dst_reg, dst, verdict);
-		if (ps && src->kind == GP_KIND_MAPPTR)
+		if (ps && is_no_memory(src))
 			return refuse_arithmetic(kinds, i, insn->src_reg, src, verdict);
 		return true;
 	case BPF_SUB:
-		if (pd && dst->kind == GP_KIND_MAPPTR)
+		if (pd && is_no_memory(dst))
 			return refuse_arithmetic(kinds, i, insn->dst_reg, dst, verdict);
 		if (ps && dst->kind == GP_KIND_SCALAR)
 			return refuse_arithmetic(kinds, i, insn->src_reg, src, verdict);
@@ -134,17 +141,6 @@ static bool points_to_memory(const struct gp_val *val)
 	       val->kind == GP_KIND_MAPVAL || val->kind == GP_KIND_ANY;
 }
 
-/* The largest key or value among the maps that argument 1 may be. */
-static uint32_t map_bytes(const struct gp_kinds *kinds, const struct gp_val *map, bool key)
-{
-	uint32_t max = 0;
-
-	for (uint32_t m = 0; m < kinds->prog->num_maps; m++)
-		if (map->kind != GP_KIND_MAPPTR || (map->maps & 1ull << m))
-			max = MAX(max, key ? kinds->prog->maps[m].key_size : kinds->prog->maps[m].value_size);
-	return max;
-}
-
 static bool check_map_argument(const struct gp_kinds *kinds, const struct gp_val *map,
 			       const struct gp_helper *helper, uint32_t i, struct gp_verdict *verdict)
 {
@@ -153,7 +149,7 @@ static bool check_map_argument(const struct gp_kinds *kinds, const struct gp_val
 	int m = map->kind == GP_KIND_MAPPTR ? gp_val_one_map(map) : -1;
 	char text[64];
 
-	if (map->kind != GP_KIND_MAPPTR && map->kind != GP_KIND_ANY)
+	if (!gp_val_is_map(map) && map->kind != GP_KIND_ANY)
 		return gp_refuse(verdict, kinds->prog, VIRTIO_GPGPU_R_HELPER_ARG, i,
 				 "%s takes a map in r1, not %s", helper->name,
 				 gp_val_print(text, sizeof(text), map));
@@ -165,12 +161,36 @@ static bool check_map_argument(const struct gp_kinds *kinds, const struct gp_val
 	return true;
 }
 
+static bool check_callback(const struct gp_kinds *kinds, const struct gp_val *val,
+			   const struct gp_helper *helper, int arg, uint32_t i, struct gp_verdict *verdict)
+{
+	const struct gp_func_kinds *func;
+	char text[64];
+
+	if (val->kind != GP_KIND_FUNC || !val->known)
+		return gp_refuse(
+			verdict, kinds->prog, VIRTIO_GPGPU_R_HELPER_ARG, i,
+			"%s calls back one function, whose address is loaded where it is called; r%d is %s",
+			helper->name, arg + 1, gp_val_print(text, sizeof(text), val));
+	func = &kinds->funcs[val->off];
+	if (func->returns && func->ret.kind == GP_KIND_UNINIT)
+		return gp_refuse(verdict, kinds->prog, VIRTIO_GPGPU_R_UNINITIALISED, i,
+				 "the function at %u, which %s calls back, does not always set r0",
+				 kinds->cfg->funcs[val->off].start, helper->name);
+	if (func->returns && gp_val_is_pointer(&func->ret))
+		return gp_refuse(verdict, kinds->prog, VIRTIO_GPGPU_R_POINTER, i,
+				 "the function at %u, which %s calls back, returns %s; return 0 or 1",
+				 kinds->cfg->funcs[val->off].start, helper->name,
+				 gp_val_print(text, sizeof(text), &func->ret));
+	return true;
+}
+
 static bool check_argument(const struct gp_kinds *kinds, const struct gp_state *state,
 			   const struct gp_helper *helper, int arg, uint32_t i, struct gp_verdict *verdict)
 {
-	const struct gp_val *val = &state->reg[arg + 1], *size = &state->reg[arg + 2];
+	int64_t bytes = gp_arg_bytes(kinds, state, helper, arg);
+	const struct gp_val *val = &state->reg[arg + 1];
 	const char *wanted = "memory";
-	int64_t bytes = -1;
 	char text[64];
 
 	switch (helper->args[arg]) {
@@ -184,26 +204,21 @@ static bool check_argument(const struct gp_kinds *kinds, const struct gp_state *
 		return true;
 	case GP_ARG_CTX:
 		wanted = "the context as the program got it";
-		if (val->kind == GP_KIND_CTX && val->known && val->off == 0)
-			return true;
+		if ((val->kind == GP_KIND_CTX && (!val->known || !val->off)) || val->kind == GP_KIND_ANY)
+			return true; /* at run time, where it is not known */
 		break;
 	case GP_ARG_MAP:
 		return check_map_argument(kinds, val, helper, i, verdict);
+	case GP_ARG_ANYTHING:
+		return true;
+	case GP_ARG_FUNC:
+		return check_callback(kinds, val, helper, arg, i, verdict);
 	case GP_ARG_MEM_READ_NULL:
 		if (val->kind == GP_KIND_SCALAR && val->known && val->off == 0)
 			return true;
-		bytes = size->known ? size->off : -1;
-		break;
-	case GP_ARG_MEM_READ:
-	case GP_ARG_MEM_WRITE:
-		bytes = size->known ? size->off : -1;
-		break;
-	case GP_ARG_KEY:
-	case GP_ARG_VALUE:
-		bytes = map_bytes(kinds, &state->reg[1], helper->args[arg] == GP_ARG_KEY);
 		break;
 	}
-	if (wanted[0] == 'm' && points_to_memory(val)) {
+	if (bytes != -2 && points_to_memory(val)) {
 		if (val->kind == GP_KIND_STACK && val->known && bytes >= 0)
 			return check_stack(kinds, i, val->off, bytes, verdict);
 		return true;

@@ -60,6 +60,8 @@ static const struct gp_helper helpers[] = {
 	KERNEL(ktime_get_ns, XDP | GRID, ktime, 0),
 	KERNEL(get_prandom_u32, XDP | GRID, prandom, 0),
 	KERNEL(get_smp_processor_id, XDP | GRID, cpu, 0),
+	/* Translated rather than called (jit/callback.c). */
+	{ BPF_FUNC_loop, XDP | GRID, "bpf_loop", NULL, { S, FUNC, ANY, S }, GP_RET_SCALAR, false, 0 },
 	KERNEL(redirect, XDP, redirect, S, S),
 	KERNEL(csum_diff, XDP, csum_diff, READ0, SIZE, READ0, SIZE, S),
 	KERNEL(xdp_adjust_head, XDP, adjust_head, CTX, S),

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * kinds.c - what one instruction does to the kinds of registers and stack slots.
+ * kinds.c - what one instruction does to the kinds of registers and stack slots; calls are in calls.c.
  *
- * The rules are those of kinds.h. Two things beside the kinds are tracked. Constants, as far as stack and
- * context offsets and sizes need them. And whether a pointer to the function's frame `escaped`, that is became
- * a handle, went to memory or to another function: from then on a store through an unknown pointer or a call
- * may change any slot, and the frame must lie in memory rather than be split into registers.
+ * The rules are those of kinds.h. Beside the kinds, three things are tracked. Constants, as far as offsets and
+ * sizes need them. Whether a pointer to the function's frame `escaped`, that is became a handle, went to memory or to
+ * another function: from then on a store through an unknown pointer or a call may change any slot of an object
+ * whose address was taken. And whether a pointer to the context was lost likewise: from then on a load through an
+ * unknown pointer may read the context, and yield a pointer.
  *
- * Any slot of an object whose address was taken, that is: objects extend upwards, so a pointer that lies below
- * the lowest such address (`exposed`) keeps its kind. That is where compilers put the registers that they
- * spill, and without it a context that is spilled across a call would no longer be one. A pointer that goes
- * down exposes the whole frame; one that was an object's end when it left may go down out of sight, so numbers
- * do not count as known below it either. A program that goes below its objects gets a wrong value or a
- * fault, as in C.
+ * Objects extend upwards: what lies below the lowest address that escaped (`exposed`) keeps its kind, and
+ * stays in registers. That is where compilers put what they spill. A pointer that goes down exposes the whole
+ * frame; one that was an object's end when it left may go down out of sight, so numbers do not count as known below
+ * it either, and where any pointer goes down out of sight (`goes_down`), frames lie in memory as a whole. A
+ * program that gets below its objects by a variable gets a wrong value or a fault, as in C.
  */
+#include <glib.h>
 #include <stdio.h>
 #include <string.h>
 #include <virtio_gpgpu.h>
-#include "bpf/helpers.h"
 #include "bpf/kinds.h"
 #include "bpf/opcodes.h"
 
@@ -60,6 +60,8 @@ char *gp_val_print(char *buf, size_t size, const struct gp_val *val)
 		[GP_KIND_ARG] = "a pointer to argument",
 		[GP_KIND_MAPVAL] = "a map value or NULL",
 		[GP_KIND_MAPPTR] = "a map",
+		[GP_KIND_INNER] = "a map from a map of maps, or NULL",
+		[GP_KIND_FUNC] = "a function's address",
 		[GP_KIND_ANY] = "a number or some pointer",
 	};
 
@@ -99,25 +101,34 @@ bool gp_ctx_field(const struct gp_prog *prog, int64_t off, uint32_t size, bool s
 	return size == 8 && !sign;
 }
 
-void gp_kinds_expose(struct gp_state *state, const struct gp_val *val)
+bool gp_ctx_holds_pointers(const struct gp_prog *prog, uint32_t size, bool sign)
 {
-	int64_t off = val->known && val->off < 0 && val->off >= -GP_STACK_FRAME ? val->off : -GP_STACK_FRAME;
-
-	if (val->kind == GP_KIND_STACK && off < state->exposed)
-		state->exposed = (int16_t)off;
+	return size == (prog->kind == VIRTIO_GPGPU_PROG_XDP ? 4 : 8) && !sign;
 }
 
-/* A pointer to the running function's frame went where it cannot be followed. */
-static void escape(struct gp_kinds *kinds, struct gp_state *state, uint32_t func, const struct gp_val *val)
+void gp_kinds_expose(struct gp_kinds *kinds, struct gp_state *state, uint32_t func, const struct gp_val *val)
 {
+	int64_t off = val->known && val->off < 0 && val->off >= -GP_STACK_FRAME ? val->off : -GP_STACK_FRAME;
+	struct gp_func_kinds *f = &kinds->funcs[func];
+
+	if (val->kind != GP_KIND_STACK)
+		return;
+	if (off < state->exposed)
+		state->exposed = (int16_t)off;
+	f->memory = (uint16_t)MAX(f->memory, (-off + 7) & ~7);
+}
+
+void gp_kinds_escape(struct gp_kinds *kinds, struct gp_state *state, uint32_t func, const struct gp_val *val)
+{
+	if (val->kind == GP_KIND_CTX)
+		kinds->ctx_lost = true;
 	if (val->kind != GP_KIND_STACK)
 		return;
 	/* One of unknown offset was exposed when it became so, or is of another frame. */
 	if (val->known)
-		gp_kinds_expose(state, val);
+		gp_kinds_expose(kinds, state, func, val);
 	state->escaped = true;
-	kinds->funcs[func].frame_in_memory = true;
-	kinds->frames_in_memory = true;
+	kinds->funcs[func].leaves = true;
 }
 
 static void clobber_slots(struct gp_state *state, int64_t off, int64_t size)
@@ -130,22 +141,27 @@ static void clobber_slots(struct gp_state *state, int64_t off, int64_t size)
 		state->slot[i] = any;
 }
 
-/* Something unknown was written through a pointer that may point at what is exposed of this frame. */
-static void clobber_frame(struct gp_state *state)
+void gp_kinds_unseen_write(struct gp_state *state)
 {
-	/* Numbers below as well: memory holds them as it holds anything, so that costs nothing. */
+	/* Numbers below as well: a register holds them as it holds anything, so that costs nothing. */
 	for (int i = 0; i < GP_SLOTS; i++)
 		if (i >= (state->exposed + GP_STACK_FRAME) / 8 || state->slot[i].kind == GP_KIND_SCALAR)
 			state->slot[i] = any;
 }
 
-/* Something unknown of @size bytes was written through @ptr; size -1: not known how much. */
-static void written(struct gp_state *state, const struct gp_val *ptr, int64_t off, int64_t size)
+void gp_kinds_written(struct gp_state *state, const struct gp_val *ptr, int64_t off, int64_t size)
 {
 	if (ptr->kind == GP_KIND_STACK && ptr->known && size >= 0)
 		clobber_slots(state, ptr->off + off, size);
 	else if (ptr->kind == GP_KIND_STACK || (ptr->kind == GP_KIND_ANY && state->escaped))
-		clobber_frame(state);
+		gp_kinds_unseen_write(state);
+}
+
+/* An access or a move of @off through a pointer that may be to a frame, no matter which. */
+static void note_down(struct gp_kinds *kinds, const struct gp_val *ptr, bool down)
+{
+	if (down && (ptr->kind == GP_KIND_ANY || (ptr->kind == GP_KIND_STACK && !ptr->known)))
+		kinds->goes_down = true;
 }
 
 /* The pointer @ptr plus (or minus) what @add is. */
@@ -153,10 +169,11 @@ static struct gp_val move_pointer(struct gp_kinds *kinds, struct gp_state *state
 				  struct gp_val ptr, const struct gp_val *add, bool minus)
 {
 	int64_t range = ptr.kind == GP_KIND_PACKET || ptr.kind == GP_KIND_ARG ? TRUSTED_RANGE : STACK_RANGE;
+	bool down;
 	int64_t off;
 
-	if (ptr.kind == GP_KIND_MAPVAL || ptr.kind == GP_KIND_MAPPTR)
-		return ptr;
+	if (ptr.kind >= GP_KIND_MAPVAL)
+		return ptr; /* map values with anything added; the others are refused */
 	if (ptr.known && add->kind == GP_KIND_SCALAR && add->known && add->off >= -range &&
 	    add->off <= range) {
 		off = minus ? ptr.off - add->off : ptr.off + add->off;
@@ -165,15 +182,13 @@ static struct gp_val move_pointer(struct gp_kinds *kinds, struct gp_state *state
 			return ptr;
 		}
 	}
-	if (ptr.kind == GP_KIND_STACK && ptr.known) {
-		gp_kinds_expose(state, &ptr);
-		kinds->funcs[func].frame_in_memory = true;
-		kinds->frames_in_memory = true;
-	}
+	down = minus ? !add->known || add->off > 0 : add->known && add->off < 0;
+	note_down(kinds, &ptr, down);
+	if (ptr.kind == GP_KIND_STACK && ptr.known)
+		gp_kinds_expose(kinds, state, func, &ptr);
 	/* Downwards: the object begins somewhere below; in this frame if a pointer to it is about. */
-	if (ptr.kind == GP_KIND_STACK && state->exposed &&
-	    (minus ? !add->known || add->off > 0 : add->known && add->off < 0))
-		state->exposed = -GP_STACK_FRAME;
+	if (ptr.kind == GP_KIND_STACK && state->exposed && down)
+		gp_kinds_expose(kinds, state, func, &(struct gp_val){ .kind = GP_KIND_STACK });
 	ptr.known = 0;
 	ptr.off = 0;
 	return ptr;
@@ -193,6 +208,7 @@ static struct gp_val add64(struct gp_kinds *kinds, struct gp_state *state, uint3
 	if (a->kind == GP_KIND_SCALAR && b->kind == GP_KIND_SCALAR)
 		return a->known && b->known ? constant((int64_t)((uint64_t)a->off + (uint64_t)b->off))
 					    : scalar;
+	note_down(kinds, &any, (a->known && a->off < 0) || (b->known && b->off < 0));
 	return any;
 }
 
@@ -211,8 +227,9 @@ static struct gp_val sub64(struct gp_kinds *kinds, struct gp_state *state, uint3
 	if (a->kind == GP_KIND_SCALAR && pb)
 		return scalar;  /* refused */
 	/* One side may be a handle or a number: both become handles. */
-	escape(kinds, state, func, a);
-	escape(kinds, state, func, b);
+	gp_kinds_escape(kinds, state, func, a);
+	gp_kinds_escape(kinds, state, func, b);
+	note_down(kinds, &any, !b->known || b->off > 0);
 	return any;
 }
 
@@ -249,8 +266,8 @@ static void step_alu(struct gp_kinds *kinds, struct gp_state *state, uint32_t fu
 			*dst = scalar;
 			return;
 		}
-		escape(kinds, state, func, dst);
-		escape(kinds, state, func, &src);
+		gp_kinds_escape(kinds, state, func, dst);
+		gp_kinds_escape(kinds, state, func, &src);
 		*dst = any;
 		return;
 	default:
@@ -267,9 +284,12 @@ static void step_load(struct gp_kinds *kinds, struct gp_state *state, const stru
 	int64_t off = ptr->off + insn->off;
 	struct gp_ctx_field field;
 
-	if (ptr->kind == GP_KIND_CTX) {
+	note_down(kinds, ptr, insn->off < 0);
+	if (ptr->kind == GP_KIND_CTX && ptr->known) {
 		gp_ctx_field(kinds->prog, off, size, sign, &field);
 		*dst = field.val;
+	} else if (gp_may_be_ctx(kinds, ptr) && gp_ctx_holds_pointers(kinds->prog, size, sign)) {
+		*dst = any;
 	} else if (size < 8) {
 		*dst = scalar;
 	} else if (ptr->kind == GP_KIND_STACK && ptr->known && off % 8 == 0 && off >= -GP_STACK_FRAME &&
@@ -283,6 +303,15 @@ static void step_load(struct gp_kinds *kinds, struct gp_state *state, const stru
 	}
 }
 
+/* What is in a slot that no pointer reaches is not lost. */
+static void escape_store(struct gp_kinds *kinds, struct gp_state *state, uint32_t func,
+			 const struct gp_val *ptr, int64_t off, const struct gp_val *val)
+{
+	if (ptr->kind != GP_KIND_STACK || !ptr->known || off % 8 ||
+	    off + 8 > -(int64_t)kinds->funcs[func].memory)
+		gp_kinds_escape(kinds, state, func, val);
+}
+
 static void step_store(struct gp_kinds *kinds, struct gp_state *state, uint32_t func,
 		       const struct bpf_insn *insn)
 {
@@ -293,8 +322,9 @@ static void step_store(struct gp_kinds *kinds, struct gp_state *state, uint32_t 
 	int64_t off = ptr->off + insn->off;
 
 	if (size == 8)
-		escape(kinds, state, func, &val);
-	written(state, ptr, insn->off, size);
+		escape_store(kinds, state, func, ptr, off, &val);
+	note_down(kinds, ptr, insn->off < 0);
+	gp_kinds_written(state, ptr, insn->off, size);
 	if (size == 8 && ptr->kind == GP_KIND_STACK && ptr->known && off % 8 == 0 && off >= -GP_STACK_FRAME &&
 	    off < 0)
 		state->slot[(off + GP_STACK_FRAME) / 8] = val;
@@ -305,82 +335,26 @@ static void step_atomic(struct gp_kinds *kinds, struct gp_state *state, uint32_t
 {
 	struct gp_val old = gp_insn_size(insn) == 8 ? any : scalar;
 
-	escape(kinds, state, func, &state->reg[insn->src_reg]);
-	written(state, &state->reg[insn->dst_reg], insn->off, gp_insn_size(insn));
+	gp_kinds_escape(kinds, state, func, &state->reg[insn->src_reg]);
+	note_down(kinds, &state->reg[insn->dst_reg], insn->off < 0);
+	gp_kinds_written(state, &state->reg[insn->dst_reg], insn->off, gp_insn_size(insn));
 	if (insn->imm == BPF_CMPXCHG) {
-		escape(kinds, state, func, &state->reg[0]);
+		gp_kinds_escape(kinds, state, func, &state->reg[0]);
 		state->reg[0] = old;
 	} else if (insn->imm & BPF_FETCH) {
 		state->reg[insn->src_reg] = old;
 	}
 }
 
-static uint64_t all_maps(const struct gp_prog *prog)
-{
-	return prog->num_maps >= 64 ? UINT64_MAX : (1ull << prog->num_maps) - 1;
-}
-
-static struct gp_val step_helper(struct gp_kinds *kinds, struct gp_state *state, uint32_t func,
-				 const struct bpf_insn *insn)
-{
-	const struct gp_helper *helper = gp_helper_find(insn->imm);
-	const struct gp_val *map = &state->reg[1];
-
-	if (!helper)
-		return scalar;  /* refused */
-	for (int i = 0; i < GP_HELPER_ARGS; i++) {
-		const struct gp_val *val = &state->reg[i + 1], *size = &state->reg[i + 2];
-
-		switch (helper->args[i]) {
-		case GP_ARG_MEM_READ:
-		case GP_ARG_MEM_READ_NULL:
-		case GP_ARG_MEM_WRITE:
-			if (!size->known)
-				escape(kinds, state, func, val);
-			if (helper->args[i] == GP_ARG_MEM_WRITE)
-				written(state, val, 0, size->known ? size->off : -1);
-			break;
-		case GP_ARG_KEY:
-		case GP_ARG_VALUE:
-			if (map->kind != GP_KIND_MAPPTR || gp_val_one_map(map) < 0)
-				escape(kinds, state, func, val);
-			break;
-		}
-	}
-	if (helper->ret == GP_RET_VALUE)
-		return (struct gp_val){ .kind = GP_KIND_MAPVAL,
-					.maps = map->kind == GP_KIND_MAPPTR ? map->maps
-									    : all_maps(kinds->prog) };
-	return scalar;
-}
-
-static void step_call(struct gp_kinds *kinds, struct gp_state *state, uint32_t func, uint32_t i)
+static struct gp_val step_ld_imm64(const struct gp_kinds *kinds, uint32_t i)
 {
 	const struct bpf_insn *insn = &kinds->prog->insns[i];
-	struct gp_val ret;
 
-	if (insn->src_reg == GP_CALL_LOCAL) {
-		uint32_t callee = gp_cfg_callee(kinds->cfg, kinds->prog, i);
-
-		for (int r = 1; r <= 5; r++)
-			if (kinds->cfg->funcs[callee].live_in & 1u << r)
-				escape(kinds, state, func, &state->reg[r]);
-		if (state->escaped)
-			clobber_frame(state);
-		ret = kinds->funcs[callee].ret;
-		if (ret.kind == GP_KIND_STACK)
-			ret.known = 0, ret.off = 0;
-	} else {
-		ret = step_helper(kinds, state, func, insn);
-	}
-	state->reg[0] = ret;
-	for (int r = 1; r <= 5; r++)
-		state->reg[r] = (struct gp_val){ 0 };
-}
-
-static struct gp_val step_ld_imm64(const struct bpf_insn *insn)
-{
 	switch (insn->src_reg) {
+	case GP_LD_FUNC:
+		return (struct gp_val){ .kind = GP_KIND_FUNC,
+					.known = 1,
+					.off = gp_cfg_callee(kinds->cfg, kinds->prog, i) };
 	case GP_LD_MAP:
 		return (struct gp_val){ .kind = GP_KIND_MAPPTR, .maps = 1ull << (insn->imm & 63) };
 	case GP_LD_MAP_VALUE:
@@ -411,10 +385,10 @@ void gp_kinds_step(struct gp_kinds *kinds, struct gp_state *state, uint32_t i)
 			step_store(kinds, state, func, insn);
 		break;
 	case BPF_LD:
-		state->reg[insn->dst_reg] = step_ld_imm64(insn);
+		state->reg[insn->dst_reg] = step_ld_imm64(kinds, i);
 		break;
 	default:
 		if (BPF_OP(insn->code) == BPF_CALL && BPF_CLASS(insn->code) == BPF_JMP)
-			step_call(kinds, state, func, i);
+			gp_kinds_call(kinds, state, func, i);
 	}
 }

@@ -18,6 +18,8 @@
 #define GPGPU_BPF_KINDS_H
 
 #include "bpf/cfg.h"
+#include "bpf/helpers.h"
+#include "bpf/opcodes.h"
 
 #define GP_SLOTS (GP_STACK_FRAME / 8)
 
@@ -30,6 +32,8 @@ enum gp_kind {
 	GP_KIND_ARG,  /* buffer argument `arg`; `known` likewise */
 	GP_KIND_MAPVAL, /* value of one of `maps`, or NULL, plus anything */
 	GP_KIND_MAPPTR, /* one of `maps` itself */
+	GP_KIND_INNER, /* a map that one of `maps`, maps of maps, holds; or NULL */
+	GP_KIND_FUNC, /* `known`: function number `off` of the program, for helpers that call back */
 	GP_KIND_ANY,  /* a number or any pointer, as a handle */
 };
 
@@ -54,7 +58,8 @@ struct gp_func_kinds {
 	struct gp_val args[6];  /* [1..5]: joined over all calls */
 	struct gp_val ret;
 	bool called, returns;  /* args, ret hold something */
-	bool frame_in_memory;  /* its frame is reached by pointers that are not constant */
+	uint16_t memory;	 /* bytes at the top of its frame that pointers may reach: these lie in memory */
+	bool leaves;   /* a pointer to its frame goes where it cannot be followed */
 };
 
 struct gp_kinds {
@@ -63,7 +68,9 @@ struct gp_kinds {
 	struct gp_state *entry; /* by block: before its first instruction */
 	bool *reached;   /* by block */
 	struct gp_func_kinds *funcs;
-	bool frames_in_memory;  /* some function's are */
+	uint32_t stack_bytes;  /* of all frames that may be active at once, as far as they lie in memory */
+	bool ctx_lost;   /* a context pointer went where it cannot be followed: loads may find one */
+	bool goes_down;	/* something goes down through a pointer that may be to any frame */
 };
 
 /*
@@ -79,8 +86,54 @@ void gp_kinds_free(struct gp_kinds *kinds);
 /* gp_kinds_step() - turn the state before instruction @insn into the one after it. */
 void gp_kinds_step(struct gp_kinds *kinds, struct gp_state *state, uint32_t insn);
 
-/* gp_kinds_expose() - a frame pointer became variable, or went where it cannot be followed. */
-void gp_kinds_expose(struct gp_state *state, const struct gp_val *val);
+/* gp_kinds_expose() - a pointer to @func's frame became variable, or went where it cannot be followed. */
+void gp_kinds_expose(struct gp_kinds *kinds, struct gp_state *state, uint32_t func, const struct gp_val *val);
+
+/* gp_kinds_escape() - a value went where its kind cannot be followed. */
+void gp_kinds_escape(struct gp_kinds *kinds, struct gp_state *state, uint32_t func, const struct gp_val *val);
+
+/* gp_kinds_written() - unknown bytes went through @ptr + @off; size -1: not known how many. */
+void gp_kinds_written(struct gp_state *state, const struct gp_val *ptr, int64_t off, int64_t size);
+
+/* gp_kinds_unseen_write() - something that cannot be followed wrote to what is exposed of this frame. */
+void gp_kinds_unseen_write(struct gp_state *state);
+
+/* gp_kinds_call() - what the call at @insn does (calls.c). */
+void gp_kinds_call(struct gp_kinds *kinds, struct gp_state *state, uint32_t func, uint32_t insn);
+
+/* gp_kinds_goes_on() - whether anything runs behind @insn; not so for a call that never returns. */
+static inline bool gp_kinds_goes_on(const struct gp_kinds *kinds, uint32_t insn)
+{
+	return !gp_insn_is_local_call(&kinds->prog->insns[insn]) ||
+	       kinds->funcs[gp_cfg_callee(kinds->cfg, kinds->prog, insn)].returns;
+}
+
+/* gp_callback() - the function that the call at @insn calls back. Return: its number, or -1. */
+int64_t gp_callback(const struct gp_prog *prog, const struct gp_state *state, uint32_t insn);
+
+/* gp_callback_args() - what it gets: @args[1..5]. */
+void gp_callback_args(const struct gp_state *state, struct gp_val *args);
+
+/*
+ * gp_arg_bytes() - the size of the memory that a helper's argument points to.
+ * @arg: from 0; state->reg[arg + 1] holds it.
+ *
+ * Return: bytes, -1 where they are not known before it runs, -2 where the argument is no pointer to memory.
+ */
+int64_t gp_arg_bytes(const struct gp_kinds *kinds, const struct gp_state *state,
+		     const struct gp_helper *helper, int arg);
+
+/* Bytes of a frame, from its lowest; see gp_frame_bytes(). */
+struct gp_frame_bytes {
+	bool touched[GP_STACK_FRAME]; /* at a constant offset */
+	bool joined[GP_STACK_FRAME]; /* by one access together with the next byte */
+};
+
+/* gp_frame_bytes() - which bytes of @func's frame are reached at constant offsets. */
+void gp_frame_bytes(struct gp_kinds *kinds, uint32_t func, struct gp_frame_bytes *bytes);
+
+/* gp_frames_settle() - with all kinds known: what lies in memory, and how much that is at most. */
+void gp_frames_settle(struct gp_kinds *kinds);
 
 /* gp_kinds_check() - check one instruction against the state before it. */
 bool gp_kinds_check(const struct gp_kinds *kinds, const struct gp_state *state, uint32_t insn,
@@ -97,12 +150,27 @@ struct gp_ctx_field {
 bool gp_ctx_field(const struct gp_prog *prog, int64_t off, uint32_t size, bool sign,
 		  struct gp_ctx_field *field);
 
+/* gp_ctx_holds_pointers() - whether a load of this form, from the context, may yield a pointer. */
+bool gp_ctx_holds_pointers(const struct gp_prog *prog, uint32_t size, bool sign);
+
+/* A load through this pointer may find itself in the context, at an offset that is not known. */
+static inline bool gp_may_be_ctx(const struct gp_kinds *kinds, const struct gp_val *ptr)
+{
+	return ptr->kind == GP_KIND_CTX ? !ptr->known : ptr->kind == GP_KIND_ANY && kinds->ctx_lost;
+}
+
 /* gp_val_region() - the region of a pointer that is represented as an offset, else GP_REGION_NONE. */
 uint32_t gp_val_region(const struct gp_val *val);
 
 static inline bool gp_val_is_pointer(const struct gp_val *val)
 {
-	return val->kind >= GP_KIND_CTX && val->kind <= GP_KIND_MAPPTR;
+	return val->kind >= GP_KIND_CTX && val->kind < GP_KIND_ANY;
+}
+
+/* A pointer to a map itself rather than to memory. */
+static inline bool gp_val_is_map(const struct gp_val *val)
+{
+	return val->kind == GP_KIND_MAPPTR || val->kind == GP_KIND_INNER;
 }
 
 /* One map is known: its number, else -1. */

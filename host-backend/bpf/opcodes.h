@@ -25,6 +25,7 @@ enum {
 	GP_LD_CONST = 0,
 	GP_LD_MAP = 1,
 	GP_LD_MAP_VALUE = 2,
+	GP_LD_FUNC = 4, /* address of a function of the program, imm as in a local call */
 	GP_CALL_HELPER = 0,
 	GP_CALL_LOCAL = 1,
 	GP_CALL_KFUNC = 2,
@@ -78,6 +79,12 @@ static inline int gp_insn_is_ld_imm64(const struct bpf_insn *insn)
 static inline int gp_insn_is_local_call(const struct bpf_insn *insn)
 {
 	return insn->code == (BPF_JMP | BPF_CALL) && insn->src_reg == GP_CALL_LOCAL;
+}
+
+/* The address of a function, which helpers call back. */
+static inline int gp_insn_is_func_address(const struct bpf_insn *insn)
+{
+	return gp_insn_is_ld_imm64(insn) && insn->src_reg == GP_LD_FUNC;
 }
 
 static inline int gp_insn_is_exit(const struct bpf_insn *insn)

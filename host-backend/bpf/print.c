@@ -125,6 +125,8 @@ static void print_ld_imm64(char *buf, size_t size, const struct bpf_insn *insn)
 {
 	if (insn->src_reg == GP_LD_MAP)
 		snprintf(buf, size, "r%d = map[%d]", insn->dst_reg, insn->imm);
+	else if (insn->src_reg == GP_LD_FUNC)
+		snprintf(buf, size, "r%d = func pc%+d", insn->dst_reg, insn->imm);
 	else if (insn->src_reg == GP_LD_MAP_VALUE)
 		snprintf(buf, size, "r%d = map_value[%d]+%u", insn->dst_reg, insn->imm,
 			 (uint32_t)insn[1].imm);

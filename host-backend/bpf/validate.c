@@ -45,7 +45,6 @@ static bool check_ld_imm64(const struct gp_prog *prog, uint32_t i, struct gp_ver
 {
 	static const char *const others[16] = {
 		[3] = "BTF id of a kernel variable",
-		[4] = "address of a function (callbacks)",
 		[5] = "map by index",
 		[6] = "map value by index",
 	};
@@ -61,6 +60,12 @@ static bool check_ld_imm64(const struct gp_prog *prog, uint32_t i, struct gp_ver
 				 "second slot of ld_imm64 has more than an immediate");
 	if (insn->src_reg == GP_LD_CONST)
 		return true;
+	if (insn->src_reg == GP_LD_FUNC) {
+		if (tail->imm)
+			return gp_refuse(verdict, prog, VIRTIO_GPGPU_R_INSN_FIELD, i,
+					 "second slot of a function's address has an immediate; it must be 0");
+		return true;
+	}
 	if (insn->src_reg > GP_LD_MAP_VALUE)
 		return gp_refuse(verdict, prog, VIRTIO_GPGPU_R_OPCODE, i, "ld_imm64 of %s is not supported",
 				 others[insn->src_reg] ? others[insn->src_reg] : "an unknown kind");

@@ -15,9 +15,9 @@
  * trusted base (the packet's start, an argument's) need none. Sizes that are not constant, which only a few helpers
  * have, wait for the check.
  *
- * Frames. Where all accesses of a function to its frame have constant offsets and sizes, the frame is split into
- * the byte ranges that are accessed together, and LLVM keeps them in registers. Else it lies in one
- * array with all other frames, which is also what a stack handle resolves to. Either is zeroed.
+ * Frames. What of a function's frame is reached at constant offsets only (bpf/frames.c) is split into the byte ranges
+ * that are accessed together, and LLVM keeps them in registers. The rest lies in one array with that of all
+ * other frames, which is also what a stack handle resolves to. Either is zeroed.
  */
 #include <glib.h>
 #include <stdio.h>
@@ -29,76 +29,19 @@
 
 /* ------------------------------------------------------------------- frames */
 
-static void join_bytes(bool *touched, bool *joined, int64_t off, int64_t size)
+/* What of the frame is not in memory: the byte ranges that are accessed together. */
+static void split_frame(struct gp_tr *tr, int size_split)
 {
-	int64_t first = off + GP_STACK_FRAME;
+	struct gp_frame_bytes bytes;
 
-	if (size <= 0 || first < 0 || first + size > GP_STACK_FRAME)
-		return;
-	for (int64_t i = first; i < first + size; i++) {
-		touched[i] = true;
-		joined[i] |= i + 1 < first + size; /* with the next byte */
-	}
-}
-
-/* What one instruction touches of a frame that is only touched at constant offsets. */
-static void note_access(const struct gp_tr *tr, const struct gp_state *state, const struct bpf_insn *insn,
-			bool *touched, bool *joined)
-{
-	int class = BPF_CLASS(insn->code);
-	const struct gp_helper *helper;
-
-	if (class == BPF_LDX || class == BPF_ST || class == BPF_STX) {
-		const struct gp_val *ptr = &state->reg[class == BPF_LDX ? insn->src_reg : insn->dst_reg];
-
-		if (ptr->kind == GP_KIND_STACK && ptr->known)
-			join_bytes(touched, joined, ptr->off + insn->off, gp_insn_size(insn));
-		return;
-	}
-	if (insn->code != (BPF_JMP | BPF_CALL) || insn->src_reg != GP_CALL_HELPER)
-		return;
-	helper = gp_helper_find(insn->imm);
-	for (int arg = 0; helper && arg < GP_HELPER_ARGS; arg++) {
-		const struct gp_val *ptr = &state->reg[arg + 1], *map = &state->reg[1];
-		int64_t size = 0;
-
-		if (ptr->kind != GP_KIND_STACK || !ptr->known)
-			continue;
-		if (helper->args[arg] == GP_ARG_KEY)
-			size = tr->prog->maps[gp_val_one_map(map)].key_size;
-		else if (helper->args[arg] == GP_ARG_VALUE)
-			size = tr->prog->maps[gp_val_one_map(map)].value_size;
-		else if (helper->args[arg] != GP_ARG_SCALAR)
-			size = state->reg[arg + 2].off;
-		join_bytes(touched, joined, ptr->off, size);
-	}
-}
-
-static void split_frame(struct gp_tr *tr)
-{
-	bool touched[GP_STACK_FRAME] = { false }, joined[GP_STACK_FRAME] = { false };
-	const struct gp_func *func = &tr->cfg->funcs[tr->func];
-
-	for (uint32_t b = func->first_block; b < func->first_block + func->num_blocks; b++) {
-		struct gp_state state = tr->kinds->entry[b];
-
-		if (!tr->kinds->reached[b])
-			continue;
-		for (uint32_t i = tr->cfg->blocks[b].start; i < tr->cfg->blocks[b].end; i++) {
-			note_access(tr, &state, &tr->prog->insns[i], touched, joined);
-			if (!gp_tr_returns(tr, i))
-				break; /* behind it nothing has been checked */
-			gp_kinds_step(tr->kinds, &state, i);
-			i += gp_insn_is_ld_imm64(&tr->prog->insns[i]);
-		}
-	}
-	for (int i = 0, end; i < GP_STACK_FRAME; i = end) {
+	gp_frame_bytes(tr->kinds, tr->func, &bytes);
+	for (int i = 0, end; i < size_split; i = end) {
 		LLVMValueRef part, size;
 		int start = i & ~7;
 
-		for (end = i + 1; end < GP_STACK_FRAME && joined[end - 1]; end++)
+		for (end = i + 1; end < size_split && bytes.joined[end - 1]; end++)
 			;
-		if (!touched[i])
+		if (!bytes.touched[i])
 			continue;
 		/* From a multiple of 8, so that what is aligned in the frame is aligned in the part. */
 		size = LLVMConstInt(tr->i64, (unsigned int)(end - start), 0);
@@ -119,11 +62,11 @@ static LLVMValueRef offset_pointer(struct gp_tr *tr, LLVMValueRef base, LLVMValu
 
 void gp_tr_stack(struct gp_tr *tr, LLVMValueRef caller_stack)
 {
-	uint32_t bytes = tr->cfg->max_depth * GP_STACK_FRAME;
+	uint32_t bytes = tr->kinds->stack_bytes, own = tr->kinds->funcs[tr->func].memory;
 
 	memset(tr->part, 0, sizeof(tr->part));
 	tr->stack = caller_stack;
-	if (tr->func == 0 && tr->kinds->frames_in_memory) {
+	if (tr->func == 0 && bytes) {
 		LLVMValueRef args[3];
 
 		tr->stack = LLVMBuildAlloca(tr->b, LLVMArrayType2(tr->i8, bytes), "stack");
@@ -134,15 +77,13 @@ void gp_tr_stack(struct gp_tr *tr, LLVMValueRef caller_stack)
 		gp_tr_rt(tr, "gp_rt_set_stack", args, 3);
 		/* All of it: a handle reaches frames that are not in use, and what the thread left there. */
 		LLVMBuildMemSet(tr->b, tr->stack, LLVMConstInt(tr->i8, 0, 0), args[2], 16);
-	}
-	if (tr->kinds->funcs[tr->func].frame_in_memory) {
-		LLVMValueRef start = LLVMBuildAdd(tr->b, tr->fp, gp_tr_const(tr, -GP_STACK_FRAME), "");
+	} else if (own) {
+		LLVMValueRef start = LLVMBuildSub(tr->b, tr->fp, gp_tr_const(tr, own), "");
 
 		LLVMBuildMemSet(tr->b, offset_pointer(tr, tr->stack, start), LLVMConstInt(tr->i8, 0, 0),
-				gp_tr_const(tr, GP_STACK_FRAME), 8);
-	} else {
-		split_frame(tr);
+				gp_tr_const(tr, own), 8);
 	}
+	split_frame(tr, GP_STACK_FRAME - (int)own);
 }
 
 /* ------------------------------------------------------------------- checks */
@@ -282,11 +223,17 @@ static LLVMValueRef any_address(struct gp_tr *tr, LLVMValueRef handle, int64_t o
 	return ptr;
 }
 
+/* Whether this offset of the running function's frame lies in memory. */
+static bool in_memory(const struct gp_tr *tr, int64_t off)
+{
+	return off >= -(int64_t)tr->kinds->funcs[tr->func].memory;
+}
+
 static LLVMValueRef own_frame(struct gp_tr *tr, int64_t off)
 {
 	int64_t byte = off + GP_STACK_FRAME;
 
-	if (!tr->kinds->funcs[tr->func].frame_in_memory)
+	if (!in_memory(tr, off))
 		return offset_pointer(tr, tr->part[byte], gp_tr_const(tr, byte - tr->part_start[byte]));
 	return offset_pointer(tr, tr->stack, LLVMBuildAdd(tr->b, tr->fp, gp_tr_const(tr, off), ""));
 }
@@ -301,8 +248,8 @@ static LLVMValueRef checked_address(struct gp_tr *tr, int reg, int64_t off, LLVM
 		if (val->known && LLVMIsAConstantInt(size)) /* the range has been validated */
 			return LLVMConstIntGetZExtValue(size) ? own_frame(tr, val->off + off)
 							      : LLVMConstNull(tr->ptr);
-		return checked(tr, tr->stack, gp_tr_const(tr, tr->cfg->max_depth * GP_STACK_FRAME), value,
-			       off, size, false);
+		return checked(tr, tr->stack ? tr->stack : LLVMConstNull(tr->ptr),
+			       gp_tr_const(tr, tr->kinds->stack_bytes), value, off, size, false);
 	case GP_KIND_PACKET:
 		return checked(tr, gp_tr_rt(tr, "gp_rt_pkt_base", args, 1),
 			       gp_tr_rt(tr, "gp_rt_pkt_end", args, 1), value, off, size, val->known);
@@ -351,6 +298,62 @@ static void load_context(struct gp_tr *tr, const struct bpf_insn *insn, const st
 	gp_tr_set(tr, insn->dst_reg, value);
 }
 
+/*
+ * A load through a pointer that may be to the context: where it is to no memory, the run-time library looks for a
+ * field. Pointers come as handles.
+ */
+static LLVMValueRef load_unknown(struct gp_tr *tr, const struct bpf_insn *insn)
+{
+	uint32_t size = gp_insn_size(insn), buffers = 0;
+	bool sign = BPF_MODE(insn->code) == BPF_MEMSX;
+	LLVMBasicBlockRef memory, context, next, from[2];
+	LLVMValueRef args[5], at, handle, found, values[2], phi;
+
+	for (uint32_t n = 0; n < tr->prog->num_args; n++)
+		if (tr->prog->arg_kind[n] != VIRTIO_GPGPU_ARG_VALUE)
+			buffers |= 1u << n;
+	handle = gp_tr_handle(tr, insn->src_reg);
+	if (insn->off)
+		handle = LLVMBuildAdd(tr->b, handle, gp_tr_const(tr, insn->off), "");
+	args[0] = tr->lane;
+	args[1] = handle;
+	args[2] = gp_tr_const(tr, size);
+	args[3] = gp_tr_const(tr, 0);
+	at = gp_tr_rt(tr, "gp_rt_region", args, 4);
+	memory = LLVMAppendBasicBlockInContext(tr->ctx, tr->fn, "");
+	context = LLVMAppendBasicBlockInContext(tr->ctx, tr->fn, "");
+	next = LLVMAppendBasicBlockInContext(tr->ctx, tr->fn, "");
+	LLVMBuildCondBr(tr->b, LLVMBuildICmp(tr->b, LLVMIntEQ, at, LLVMConstNull(LLVMTypeOf(at)), ""),
+			context, memory);
+
+	LLVMPositionBuilderAtEnd(tr->b, memory);
+	values[0] = LLVMBuildLoad2(tr->b, LLVMIntTypeInContext(tr->ctx, size * 8), at, "");
+	LLVMSetAlignment(values[0], 1);
+	values[0] = LLVMBuildFreeze(tr->b, values[0], "");
+	values[0] = sign ? LLVMBuildSExt(tr->b, values[0], tr->i64, "")
+			 : LLVMBuildZExt(tr->b, values[0], tr->i64, "");
+	from[0] = LLVMGetInsertBlock(tr->b);
+	LLVMBuildBr(tr->b, next);
+
+	LLVMPositionBuilderAtEnd(tr->b, context);
+	found = LLVMBuildLShr(tr->b, handle, gp_tr_const(tr, GP_REGION_SHIFT), "");
+	gp_tr_fault_if(tr, LLVMBuildICmp(tr->b, LLVMIntNE, found, gp_tr_const(tr, GP_REGION_CTX), ""),
+		       VIRTIO_GPGPU_R_OUT_OF_BOUNDS);
+	args[2] = gp_tr_const(tr, size | (sign ? GP_CTX_SIGN : 0));
+	args[3] = gp_tr_const(tr, tr->prog->kind == VIRTIO_GPGPU_PROG_XDP ? GP_CTX_XDP : buffers);
+	found = gp_tr_rt(tr, "gp_rt_ctx_holds", args, 4);
+	gp_tr_fault_if(tr, LLVMBuildICmp(tr->b, LLVMIntEQ, found, LLVMConstNull(LLVMTypeOf(found)), ""),
+		       VIRTIO_GPGPU_R_CTX_ACCESS);
+	values[1] = gp_tr_rt(tr, "gp_rt_ctx_load", args, 4);
+	from[1] = LLVMGetInsertBlock(tr->b);
+	LLVMBuildBr(tr->b, next);
+
+	LLVMPositionBuilderAtEnd(tr->b, next);
+	phi = LLVMBuildPhi(tr->b, tr->i64, "");
+	LLVMAddIncoming(phi, values, from, 2);
+	return phi;
+}
+
 void gp_tr_load(struct gp_tr *tr, const struct bpf_insn *insn)
 {
 	const struct gp_val ptr = tr->state.reg[insn->src_reg];
@@ -360,6 +363,10 @@ void gp_tr_load(struct gp_tr *tr, const struct bpf_insn *insn)
 	struct gp_ctx_field field;
 	LLVMValueRef at, value;
 
+	if (gp_may_be_ctx(tr->kinds, &ptr)) {
+		gp_tr_set(tr, insn->dst_reg, load_unknown(tr, insn));
+		return;
+	}
 	if (ptr.kind == GP_KIND_CTX) {
 		gp_ctx_field(tr->prog, ptr.off + insn->off, size, sign, &field);
 		load_context(tr, insn, &field);
@@ -369,7 +376,7 @@ void gp_tr_load(struct gp_tr *tr, const struct bpf_insn *insn)
 	value = LLVMBuildLoad2(tr->b, LLVMIntTypeInContext(tr->ctx, size * 8), at, "");
 	LLVMSetAlignment(value, 1);
 	/* A split frame is zeroed and is this function's alone; anything else others may write meanwhile. */
-	if (ptr.kind != GP_KIND_STACK || tr->kinds->funcs[tr->func].frame_in_memory || !ptr.known)
+	if (ptr.kind != GP_KIND_STACK || !ptr.known || in_memory(tr, ptr.off + insn->off))
 		value = LLVMBuildFreeze(tr->b, value, "");
 	value = sign ? LLVMBuildSExt(tr->b, value, tr->i64, "") : LLVMBuildZExt(tr->b, value, tr->i64, "");
 	/* A spilled pointer comes back: from the handle to what its kind says. */

@@ -58,6 +58,18 @@ static LLVMValueRef nullable(struct gp_tr *tr, int reg, LLVMValueRef size)
 	return phi;
 }
 
+/* The context says nothing to the run-time library, but it must be the context. */
+static void context_argument(struct gp_tr *tr, int reg)
+{
+	const struct gp_val *val = &tr->state.reg[reg];
+	LLVMValueRef want = gp_tr_const(tr, (int64_t)GP_REGION_CTX << GP_REGION_SHIFT);
+
+	if (val->kind == GP_KIND_CTX && val->known)
+		return; /* at offset 0, see check.c */
+	gp_tr_fault_if(tr, LLVMBuildICmp(tr->b, LLVMIntNE, gp_tr_handle(tr, reg), want, ""),
+		       VIRTIO_GPGPU_R_CTX_ACCESS);
+}
+
 /* Arguments by the table, but those that say nothing to the run-time library. Return: how many. */
 static unsigned int arguments(struct gp_tr *tr, const struct gp_helper *helper, LLVMValueRef *args)
 {
@@ -71,6 +83,10 @@ static unsigned int arguments(struct gp_tr *tr, const struct gp_helper *helper, 
 
 		switch (helper->args[i]) {
 		case GP_ARG_CTX:
+			context_argument(tr, i + 1);
+			break;
+		case GP_ARG_ANYTHING:
+			args[count++] = gp_tr_handle(tr, i + 1);
 			break;
 		case GP_ARG_MEM_READ:
 			args[count++] = gp_tr_address(tr, i + 1, 0, size, false);
@@ -145,7 +161,8 @@ static LLVMValueRef known_map(struct gp_tr *tr, const struct gp_helper *helper, 
 	args[count++] = tr->lane;
 	args[count++] = gp_tr_rt(tr, "gp_rt_map", index, 2);
 	args[count++] = gp_tr_address(tr, 2, 0, gp_tr_const(tr, tr->prog->maps[m].key_size), false);
-	if (helper->ret == GP_RET_VALUE && tr->lookups[m] > GP_INLINE_LOOKUPS &&
+	if (helper->ret == GP_RET_VALUE &&
+	    tr->lookups[m] > (tr->prog->flags & GP_PROG_QUICK ? 0 : GP_INLINE_LOOKUPS) &&
 	    tr->prog->maps[m].type != VIRTIO_GPGPU_MAP_ARRAY) {
 		LLVMValueRef fn = shared_lookup(tr, m);
 
@@ -218,6 +235,10 @@ void gp_tr_helper(struct gp_tr *tr, const struct bpf_insn *insn)
 	LLVMValueRef args[GP_HELPER_ARGS + 1], ret;
 	int m = map->kind == GP_KIND_MAPPTR ? gp_val_one_map(map) : -1;
 
+	if (insn->imm == BPF_FUNC_loop) {
+		gp_tr_callback_loop(tr);
+		return;
+	}
 	if (helper->args[0] == GP_ARG_MAP)
 		ret = m >= 0 ? known_map(tr, helper, m) : chosen_map(tr, helper);
 	else
@@ -229,24 +250,35 @@ void gp_tr_helper(struct gp_tr *tr, const struct bpf_insn *insn)
 
 /* ---------------------------------------------------------- local functions */
 
+LLVMValueRef gp_tr_call_func(struct gp_tr *tr, uint32_t callee, LLVMValueRef *args,
+			     const struct gp_val *kinds)
+{
+	const struct gp_func_kinds *func = &tr->kinds->funcs[callee];
+	LLVMValueRef params[8], ret, faulted;
+
+	gp_tr_burn(tr, tr->func_cost[callee]);
+	params[0] = tr->lane;
+	params[1] = tr->stack ? tr->stack : LLVMConstNull(tr->ptr);
+	params[2] = LLVMBuildAdd(tr->b, tr->fp, gp_tr_const(tr, func->memory), "");
+	for (int r = 1; r <= 5; r++) {
+		params[r + 2] = gp_tr_const(tr, 0);
+		if (func->args[r].kind != GP_KIND_UNINIT)
+			params[r + 2] = gp_tr_convert(tr, args[r], &kinds[r], &func->args[r]);
+	}
+	ret = LLVMBuildCall2(tr->b, tr->local_type, tr->funcs[callee], params, 8, "");
+	faulted = gp_tr_rt(tr, "gp_rt_faulted", params, 1);
+	gp_tr_leave_if(tr,
+		       LLVMBuildICmp(tr->b, LLVMIntNE, faulted, LLVMConstInt(LLVMTypeOf(faulted), 0, 0), ""));
+	return ret;
+}
+
 void gp_tr_local_call(struct gp_tr *tr)
 {
 	uint32_t callee = gp_cfg_callee(tr->cfg, tr->prog, tr->insn);
-	const struct gp_func_kinds *func = &tr->kinds->funcs[callee];
-	LLVMValueRef args[8], ret, faulted;
+	LLVMValueRef args[6] = { NULL };
 
-	gp_tr_burn(tr, tr->func_cost[callee]);
-	args[0] = tr->lane;
-	args[1] = tr->stack ? tr->stack : LLVMConstNull(tr->ptr);
-	args[2] = LLVMBuildAdd(tr->b, tr->fp, gp_tr_const(tr, GP_STACK_FRAME), "");
-	for (int r = 1; r <= 5; r++) {
-		args[r + 2] = gp_tr_const(tr, 0);
-		if (func->args[r].kind != GP_KIND_UNINIT)
-			args[r + 2] = gp_tr_convert(tr, gp_tr_get(tr, r), &tr->state.reg[r], &func->args[r]);
-	}
-	ret = LLVMBuildCall2(tr->b, tr->local_type, tr->funcs[callee], args, 8, "");
-	faulted = gp_tr_rt(tr, "gp_rt_faulted", args, 1);
-	gp_tr_leave_if(tr,
-		       LLVMBuildICmp(tr->b, LLVMIntNE, faulted, LLVMConstInt(LLVMTypeOf(faulted), 0, 0), ""));
-	gp_tr_set(tr, 0, ret);
+	for (int r = 1; r <= 5; r++)
+		if (tr->kinds->funcs[callee].args[r].kind != GP_KIND_UNINIT)
+			args[r] = gp_tr_get(tr, r);
+	gp_tr_set(tr, 0, gp_tr_call_func(tr, callee, args, tr->state.reg));
 }

@@ -73,6 +73,9 @@ static void translate_ld_imm64(struct gp_tr *tr, const struct bpf_insn *insn)
 		value = (GP_REGION_MAPPTR0 + n) << GP_REGION_SHIFT;
 	else if (insn->src_reg == GP_LD_MAP_VALUE)
 		value = ((GP_REGION_MAP0 + n) << GP_REGION_SHIFT) + (uint32_t)insn[1].imm;
+	else if (insn->src_reg ==
+		 GP_LD_FUNC) /* no region: a number that means nothing but to who knows its kind */
+		value = GP_OFFSET_MASK;
 	else
 		value = (uint64_t)(uint32_t)insn[1].imm << 32 | n;
 	gp_tr_set(tr, insn->dst_reg, gp_tr_const(tr, (int64_t)value));
@@ -80,8 +83,7 @@ static void translate_ld_imm64(struct gp_tr *tr, const struct bpf_insn *insn)
 
 bool gp_tr_returns(const struct gp_tr *tr, uint32_t i)
 {
-	return !gp_insn_is_local_call(&tr->prog->insns[i]) ||
-	       tr->kinds->funcs[gp_cfg_callee(tr->cfg, tr->prog, i)].returns;
+	return gp_kinds_goes_on(tr->kinds, i);
 }
 
 /* Everything that does not end a block. */
@@ -171,7 +173,7 @@ static void translate_entry(struct gp_tr *tr)
 
 	LLVMPositionBuilderAtEnd(tr->b, block);
 	tr->lane = LLVMGetParam(tr->fn, 0);
-	tr->fp = tr->func ? LLVMGetParam(tr->fn, 2) : gp_tr_const(tr, GP_STACK_FRAME);
+	tr->fp = tr->func ? LLVMGetParam(tr->fn, 2) : gp_tr_const(tr, tr->kinds->funcs[0].memory);
 	for (int r = 0; r < 10; r++)
 		tr->reg[r] = LLVMBuildAlloca(tr->b, tr->i64, "");
 	if (!tr->kinds->reached[func->first_block]) {

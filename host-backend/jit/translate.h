@@ -25,7 +25,7 @@
 #include "bpf/sums.h"
 #include "jit/lines.h"
 
-/* Look-ups in one map beyond this many sites share one function instead of being inlined. */
+/* Look-ups in one map beyond this many sites share one function instead of being inlined; GP_PROG_QUICK: all do. */
 #define GP_INLINE_LOOKUPS 6
 
 struct gp_tr {
@@ -141,6 +141,18 @@ LLVMValueRef gp_tr_compare(struct gp_tr *tr, const struct bpf_insn *insn);
 
 void gp_tr_helper(struct gp_tr *tr, const struct bpf_insn *insn);
 void gp_tr_local_call(struct gp_tr *tr);
+
+/* gp_tr_callback_loop() - bpf_loop() (callback.c). */
+void gp_tr_callback_loop(struct gp_tr *tr);
+
+/*
+ * gp_tr_call_func() - run a function of the program, with fuel burnt and a fault in it seen.
+ * @args: [1..5]: what it gets, represented as @kinds[1..5] say; those that it does not read are left out.
+ *
+ * Return: what it returns, as its kinds say.
+ */
+LLVMValueRef gp_tr_call_func(struct gp_tr *tr, uint32_t callee, LLVMValueRef *args,
+			     const struct gp_val *kinds);
 void gp_tr_burn(struct gp_tr *tr, uint64_t cost);
 
 /* gp_tr_returns() - whether anything runs behind the instruction @i; not so for a call that never returns. */

@@ -25,7 +25,7 @@
 /* Region numbers. 0 is no region, so that a small integer is never a pointer that resolves. */
 enum gp_region_id {
 	GP_REGION_NONE = 0,
-	GP_REGION_CTX = 1, /* xdp_md or the argument block; accesses only where the kind is known */
+	GP_REGION_CTX = 1, /* xdp_md or the argument block; no memory: gp_rt_ctx_load() reads fields */
 	GP_REGION_STACK = 2, /* of this lane, all frames */
 	GP_REGION_PACKET = 3, /* this lane's slot, up to data_end */
 	GP_REGION_ARG0 = 8, /* + argument number: buffer arguments */
@@ -45,6 +45,10 @@ enum gp_region_id {
 #define GP_FAULT_TAIL	 0xffffu /* lane->fault, packet_out.fault: no fault, a tail call is due */
 #define GP_LANE_RECORDS	 4 /* records that a lane may have reserved at once */
 #define GP_GUARD	 (64u << 10) /* inaccessible bytes in front of and behind every region's window */
+
+/* Of gp_rt_ctx_load(): sign extend; the context is struct xdp_md. */
+#define GP_CTX_SIGN 0x100u
+#define GP_CTX_XDP  0x80000000u
 
 struct gp_region {
 	uint8_t *base;

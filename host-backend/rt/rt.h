@@ -85,6 +85,17 @@ uint64_t gp_entry_grid(const struct gp_env *env, struct gp_thread *thread, const
  */
 uint8_t *gp_rt_region(struct gp_lane *lane, uint64_t handle, uint32_t size, uint32_t write);
 
+/*
+ * gp_rt_ctx_load() - what a load through a handle of the context yields; pointers as handles.
+ * @handle: of GP_REGION_CTX, else there is no such field.
+ * @form: bytes, and GP_CTX_SIGN where they are to be sign extended.
+ * @buffers: GP_CTX_XDP, or a bit per argument that is a buffer.
+ *
+ * gp_rt_ctx_holds() says whether there is such a field.
+ */
+uint64_t gp_rt_ctx_load(struct gp_lane *lane, uint64_t handle, uint32_t form, uint32_t buffers);
+uint32_t gp_rt_ctx_holds(struct gp_lane *lane, uint64_t handle, uint32_t form, uint32_t buffers);
+
 uint8_t *gp_rt_pkt_base(struct gp_lane *lane); /* start of the slot */
 uint64_t gp_rt_pkt_end(struct gp_lane *lane); /* bytes from there to data_end */
 uint8_t *gp_rt_arg_base(struct gp_lane *lane, uint32_t n); /* NULL where there is no such buffer */
@@ -155,16 +166,17 @@ int64_t gp_helper_map_update_any(struct gp_lane *lane, struct gp_map *map, const
 int64_t gp_helper_map_delete_any(struct gp_lane *lane, struct gp_map *map, const uint8_t *key);
 
 /* In a map of maps: the handle of the element (GP_REGION_INNERPTR0), or 0. */
-uint64_t gp_helper_map_lookup_inner(struct gp_lane *lane, struct gp_map *map, const uint8_t *key, uint32_t type,
-				    uint32_t key_size, uint32_t value_size, uint32_t max_entries,
-				    uint32_t num_cpus, uint32_t num_buckets);
+uint64_t gp_helper_map_lookup_inner(struct gp_lane *lane, struct gp_map *map, const uint8_t *key,
+				    uint32_t type, uint32_t key_size, uint32_t value_size,
+				    uint32_t max_entries, uint32_t num_cpus, uint32_t num_buckets);
 
 /* In any map: a handle, or 0. @bias: gp_rt_map_bias(). */
-uint64_t gp_helper_map_lookup_handle(struct gp_lane *lane, struct gp_map *map, const uint8_t *key, uint64_t bias);
+uint64_t gp_helper_map_lookup_handle(struct gp_lane *lane, struct gp_map *map, const uint8_t *key,
+				     uint64_t bias);
 
 /* As gp_helper_map_lookup(), another CPU's copy. */
-uint64_t gp_helper_map_lookup_percpu(struct gp_lane *lane, struct gp_map *map, const uint8_t *key, uint64_t cpu,
-				     uint32_t type, uint32_t key_size, uint32_t value_size,
+uint64_t gp_helper_map_lookup_percpu(struct gp_lane *lane, struct gp_map *map, const uint8_t *key,
+				     uint64_t cpu, uint32_t type, uint32_t key_size, uint32_t value_size,
 				     uint32_t max_entries, uint32_t num_cpus, uint32_t num_buckets);
 uint64_t gp_helper_map_lookup_percpu_any(struct gp_lane *lane, struct gp_map *map, const uint8_t *key,
 					 uint64_t cpu);

@@ -22,6 +22,11 @@ static int32_t distance(const int64_t *at, uint32_t label, uint32_t from)
 	return (int32_t)(at[label] - from - 1);
 }
 
+static bool is_func(const struct bpf_insn *insn)
+{
+	return insn->code == (BPF_LD | BPF_IMM | BPF_DW) && insn->src_reg == BPF_PSEUDO_FUNC;
+}
+
 static bool is_jump(const struct bpf_insn *insn)
 {
 	uint8_t class = BPF_CLASS(insn->code);
@@ -52,6 +57,8 @@ uint32_t asm_resolve(const struct bpf_insn *in, uint32_t num, struct bpf_insn *o
 		}
 	}
 	for (uint32_t i = 0; i < n; i++) {
+		if (is_func(&out[i]) && out[i].imm >= ASM_IMM)
+			out[i].imm = distance(at, (uint32_t)out[i].imm - ASM_IMM, i);
 		if (!is_jump(&out[i]))
 			continue;
 		if ((uint16_t)out[i].off >= ASM_OFF && (uint16_t)out[i].off < ASM_OFF + ASM_LABELS)

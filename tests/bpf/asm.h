@@ -52,6 +52,9 @@ enum { B = BPF_B, H = BPF_H, W = BPF_W, DW = BPF_DW };
 #define LDVALUE(dst, map, offset) \
 	INSN(BPF_LD | BPF_IMM | BPF_DW, dst, BPF_PSEUDO_MAP_VALUE, 0, map), INSN(0, 0, 0, 0, offset)
 
+#define LDFUNC(dst, label) \
+	INSN(BPF_LD | BPF_IMM | BPF_DW, dst, BPF_PSEUDO_FUNC, 0, label), INSN(0, 0, 0, 0, 0)
+
 #define LDX(size, dst, src, off)	INSN(BPF_LDX | BPF_MEM | (size), dst, src, off, 0)
 #define LDSX(size, dst, src, off)	INSN(BPF_LDX | BPF_MEMSX | (size), dst, src, off, 0)
 #define STX(size, dst, off, src)	INSN(BPF_STX | BPF_MEM | (size), dst, src, off, 0)
@@ -68,7 +71,7 @@ enum { B = BPF_B, H = BPF_H, W = BPF_W, DW = BPF_DW };
 #define CALL_LOCAL(imm)			INSN(BPF_JMP | BPF_CALL, 0, BPF_PSEUDO_CALL, 0, imm)
 #define EXIT				INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
 
-/* Marks. L(): a jump's `off`; LC(): the `imm` of CALL_LOCAL and GOTOL. Labels are 0..31. */
+/* Marks. L(): a jump's `off`; LC(): the `imm` of CALL_LOCAL, LDFUNC and GOTOL. Labels are 0..31. */
 #define ASM_LABEL  0xf0 /* class LD, mode and size that do not exist */
 #define ASM_DONE   0xf8
 #define ASM_OFF	   0x7f00
