@@ -1,0 +1,123 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# guest.sh SIZE MINIMUM - the guest's half of tests/programs/programs: the capture, then the cases.
+#
+# /dev/vda is the capture that an earlier run left, SIZE bytes; 0: none yet, so it is made (at least MINIMUM frames) and
+# put there. Each case of the table `cases` runs on the device; what the kernel makes of the same capture with
+# the same settings is computed beside it, once, and the files are compared. Every result is told to the host as
+# "result NAME ok|fail TEXT".
+. /usr/lib/gpgpu/guest.sh
+
+size=${1:?}
+minimum=${2:?}
+here=/usr/lib/gpgpu
+work=/tmp/programs
+capture=$work/capture.pcap
+failed=0
+mkdir -p $work
+
+report() {	# NAME ok|fail TEXT...
+	[ "$2" = ok ] || failed=1
+	host_sync "result $*" >/dev/null
+}
+
+get_capture() {
+	if [ "$size" -gt 0 ]; then
+		head -c "$size" /dev/vda >$capture && echo "kept from an earlier run"
+		return
+	fi
+	for m in vxlan ipip ip6_tunnel; do
+		modprobe $m || return
+	done
+	sh $here/programs/traffic.sh $capture "$minimum" || return
+	dd if=$capture of=/dev/vda bs=1M conv=notrunc 2>/dev/null && sync || return
+	host_sync "size $(stat -c %s $capture)" >/dev/null
+}
+
+# kernel PROGRAM REFERENCE [MAP ENTRY]: what the kernel makes of it
+kernel() {
+	p=$1 to=$2
+	shift 2
+	gpgpu-oracle --config "$here/$p.conf" ${1:+--map "$1" "$2"} --save "$to" "$here/xdp_$p.bpf.o" $capture
+}
+
+device() {	# PROGRAM ORDER TO [MAP ENTRY]
+	p=$1 order=$2 to=$3
+	shift 3
+	gpgpu pkt --quiet --order "$order" --config "$here/$p.conf" ${1:+--map "$1" "$2"} --results "$to.results" \
+		--maps-out "$to.maps" "$here/xdp_$p.bpf.o" $capture "$to.pcap"
+}
+
+# same A B: are the files of lines the same; the first that differs goes to standard output
+same() {
+	cmp -s "$1" "$2" && return
+	n=$(cmp "$1" "$2" 2>&1 | sed 's/.*line //')
+	echo "kernel: $(sed -n "${n}p" "$1"); device: $(sed -n "${n}p" "$2")"
+	return 1
+}
+
+# compare WHAT PATTERN: files of the device against those of the kernel
+compare() {
+	r=0
+	case $1 in *r*)
+		# verdict and length; ports and faults are the device's own
+		cut -d ' ' -f 1-3 $work/device.results >$work/device.r
+		cut -d ' ' -f 1-3 "$reference.results" >$work/kernel.r
+		same $work/kernel.r $work/device.r || r=1
+	esac
+	case $1 in *b*)
+		cmp "$reference.pcap" $work/device.pcap || r=1
+	esac
+	case $1 in *m*)
+		grep -Ev "$2" $work/device.maps | sort >$work/device.m
+		grep -Ev "$2" "$reference.maps" | sort >$work/kernel.m
+		same $work/kernel.m $work/device.m || r=1
+	esac
+	return $r
+}
+
+run_case() {	# PROGRAM NAME ORDER WHAT PATTERN [MAP ENTRY]
+	program=$1 order=$3 what=$4 pattern=$5
+	shift 5
+	# References are kept for the cases of one program.
+	key=$(echo "$program $*" | sha256sum | cut -c 1-16)
+	reference=$work/kernel-$key
+	kernel_pid=
+	if [ ! -e "$reference.maps" ]; then
+		rm -f $work/kernel-*
+		kernel "$program" "$reference" "$@" >$work/kernel.log 2>&1 &
+		kernel_pid=$!
+	fi
+	rm -f $work/device.*
+	device "$program" "$order" $work/device "$@"
+	status=$?
+	if [ -n "$kernel_pid" ] && ! wait $kernel_pid; then
+		tail -n 1 $work/kernel.log
+		return 1
+	fi
+	[ $status = 0 ] || return
+	[ "$pattern" = - ] && pattern='^$'
+	compare "$what" "$pattern" || return
+	# What was compared, in numbers: frames of each verdict, bytes, entries of maps.
+	echo "$(cut -d ' ' -f 2 "$reference.results" | sort | uniq -c | tr -s ' \n' ' '), $(wc -c <"$reference.pcap")" \
+		"bytes, $(wc -l <"$reference.maps") map entries"
+}
+
+load_driver || exit
+if get_capture >$work/log 2>&1; then
+	report capture ok "$(tail -n 1 $work/log), $(stat -c %s $capture) bytes"
+else
+	report capture fail "$(tail -n 1 $work/log)"
+	exit 1
+fi
+
+while read -r program name order what pattern map entry; do
+	case $program in '' | '#'*) continue ;; esac
+	if run_case "$program" "$name" "$order" "$what" "$pattern" ${map:+"$map" "$entry"} >$work/log 2>&1 </dev/null; then
+		report "$program-$name" ok "$(tail -n 1 $work/log)"
+	else
+		report "$program-$name" fail "$(head -c 300 $work/log | tr '\n' ' ')"
+	fi
+done <$here/programs/cases
+exit $failed
