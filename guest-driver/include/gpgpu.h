@@ -270,6 +270,31 @@ const char *gpgpu_map_name(const struct gpgpu_map *map);
 void *gpgpu_map_initial_value(struct gpgpu_map *map, size_t *size);
 
 /**
+ * gpgpu_map_inner() - what the values of an object's map of maps are
+ * @map: map of an object
+ * @info: out: their shape
+ *
+ * Return: 0; -ENOENT: @map is no map of maps.
+ */
+int gpgpu_map_inner(const struct gpgpu_map *map, struct gpgpu_map_info *info);
+
+struct gpgpu_declared {
+	uint32_t key;
+	struct gpgpu_map *map;		/* of a map of maps, else NULL */
+	struct gpgpu_program *program;	/* of a program array, else NULL */
+};
+
+/**
+ * gpgpu_map_declared() - walk over what an object's map is declared with (`.values`)
+ * @map: map of an object
+ * @index: from 0
+ * @value: out
+ *
+ * Return: 0; -ENOENT: there are not so many.
+ */
+int gpgpu_map_declared(const struct gpgpu_map *map, uint32_t index, struct gpgpu_declared *value);
+
+/**
  * gpgpu_map_value_bytes() - bytes that a value takes in look-ups and updates
  * @map: map on a device
  *

@@ -121,6 +121,29 @@ void *gpgpu_map_initial_value(struct gpgpu_map *map, size_t *size)
 	return map->data;
 }
 
+int gpgpu_map_inner(const struct gpgpu_map *map, struct gpgpu_map_info *info)
+{
+	if (!map->inner)
+		return gpgpu_fail(-ENOENT, NAME_FMT " is no map of maps", map->name);
+	*info = *map->inner;
+	return 0;
+}
+
+int gpgpu_map_declared(const struct gpgpu_map *map, uint32_t index, struct gpgpu_declared *value)
+{
+	const struct gpgpu_value *v;
+
+	if (index >= map->num_values)
+		return gpgpu_fail(-ENOENT, NAME_FMT " is declared with %u values", map->name, map->num_values);
+	v = &map->values[index];
+	*value = (struct gpgpu_declared){ .key = v->index };
+	if (map->info.type == BPF_MAP_TYPE_PROG_ARRAY)
+		value->program = &map->obj->programs[v->target];
+	else
+		value->map = &map->obj->maps[v->target];
+	return 0;
+}
+
 size_t gpgpu_map_value_bytes(const struct gpgpu_map *map)
 {
 	size_t size = map->info.value_size;
