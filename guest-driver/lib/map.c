@@ -134,7 +134,8 @@ int gpgpu_map_declared(const struct gpgpu_map *map, uint32_t index, struct gpgpu
 	const struct gpgpu_value *v;
 
 	if (index >= map->num_values)
-		return gpgpu_fail(-ENOENT, NAME_FMT " is declared with %u values", map->name, map->num_values);
+		return gpgpu_fail(-ENOENT, NAME_FMT " is declared with %u values", map->name,
+				  map->num_values);
 	v = &map->values[index];
 	*value = (struct gpgpu_declared){ .key = v->index };
 	if (map->info.type == BPF_MAP_TYPE_PROG_ARRAY)
