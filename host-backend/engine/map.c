@@ -8,6 +8,8 @@
  * The guest's operations are refused on a frozen map if they write, as the kernel does; MAP_F_RDONLY_PROG
  * keeps programs from writing and the guest not.
  *
+ * What maps hold that is not just bytes is map_refs.c's.
+ *
  * Threads: under the session's lock; device threads may run programs on the same map.
  */
 #include <errno.h>
@@ -20,6 +22,8 @@
 
 void gp_map_release(struct gp_map_object *map)
 {
+	gp_refs_release(map);
+	list_del(&map->fib_link);
 	if (map->map) {
 		gp_window_free(map->map->values, map->desc.values_size);
 		gp_window_free(map->map->state, gp_map_index_bytes(&map->desc));
@@ -53,12 +57,12 @@ static struct gp_result bad_shape(uint32_t reason, const struct virtio_gpgpu_req
 
 static struct gp_map *make_map(const struct gp_map_desc *desc)
 {
-	void *values = gp_window_alloc(desc->values_size);
+	void *values = desc->values_size ? gp_window_alloc(desc->values_size) : NULL;
 	void *index = gp_window_alloc(gp_map_index_bytes(desc));
 	struct gp_map *map;
 	uint32_t seed;
 
-	if (!values || !index || getrandom(&seed, sizeof(seed), 0) != sizeof(seed)) {
+	if ((desc->values_size && !values) || !index || getrandom(&seed, sizeof(seed), 0) != sizeof(seed)) {
 		gp_window_free(values, desc->values_size);
 		gp_window_free(index, gp_map_index_bytes(desc));
 		return NULL;
@@ -88,15 +92,18 @@ struct gp_result gp_cmd_map_create(struct gpgpu_session *s, struct gp_context *c
 
 	if (!gp_padded(r->name, sizeof(r->name)))
 		return GP_ERR(INVALID, RESERVED, offsetof(struct virtio_gpgpu_req_map_create, name));
-	if (r->inner || r->reserved)
-		return GP_ERR(INVALID, RESERVED, offsetof(struct virtio_gpgpu_req_map_create, inner));
+	if (r->reserved)
+		return GP_ERR(INVALID, RESERVED, offsetof(struct virtio_gpgpu_req_map_create, reserved));
 	reason = gp_map_check(&desc, s->engine->cpus);
 	/* An array of one element is global data, which the guest must be able to fill. */
 	if (!reason && desc.type == VIRTIO_GPGPU_MAP_ARRAY && desc.value_size > MAX_GLOBALS)
 		reason = VIRTIO_GPGPU_R_SIZE;
 	if (reason)
 		return bad_shape(reason, r);
-	bytes = gp_map_bytes(&desc);
+	result = gp_refs_template(s, ctx->id, r->inner, &desc);
+	if (result.status)
+		return result;
+	bytes = gp_map_bytes(&desc) + gp_refs_bytes(&desc);
 	if (bytes > s->limits.max_map)
 		return GP_ERR(LIMIT, SIZE, s->limits.max_map);
 	result = gp_object_new_check(s, VIRTIO_GPGPU_OBJ_MAP, r->id);
@@ -113,7 +120,11 @@ struct gp_result gp_cmd_map_create(struct gpgpu_session *s, struct gp_context *c
 	object->map = map;
 	object->desc = desc;
 	object->object.memory = bytes;
+	list_init(&object->fib_link);
+	if (desc.type == VIRTIO_GPGPU_MAP_FIB)
+		list_add(&s->fibs, &object->fib_link);
 	gp_object_add(s, &object->object, VIRTIO_GPGPU_OBJ_MAP, r->id, ctx->id);
+	gp_refs_init(object);
 	return GP_OK;
 }
 
@@ -181,6 +192,28 @@ struct gp_result gp_map_result(int err, const struct gp_map_object *map)
 
 #define OFF(member) offsetof(struct virtio_gpgpu_req_map_op, member)
 
+/* What the operations take of each kind of map, beside what the run-time library refuses itself. */
+static struct gp_result check_kind(const struct gp_map_object *map, uint32_t command)
+{
+	bool keyless = !map->desc.key_size;
+
+	/* Records are read by MAP_READ, and written by programs. */
+	if (gp_map_has_records(map->desc.type) || (keyless && command == VIRTIO_GPGPU_CMD_MAP_NEXT_KEY) ||
+	    (keyless && command == VIRTIO_GPGPU_CMD_MAP_DELETE))
+		return GP_ERR(INVALID, KIND, map->desc.type);
+	if (command == VIRTIO_GPGPU_CMD_MAP_POP && gp_map_is_refs(map->desc.type))
+		return GP_ERR(INVALID, KIND, map->desc.type);
+	return GP_OK;
+}
+
+/* Bytes of the key as it travels: of a Bloom filter it is the value that is asked for. */
+static uint32_t key_bytes(const struct gp_map_object *map, uint32_t command)
+{
+	if (map->desc.type == VIRTIO_GPGPU_MAP_BLOOM_FILTER && command == VIRTIO_GPGPU_CMD_MAP_LOOKUP)
+		return map->desc.value_size;
+	return map->desc.key_size;
+}
+
 /* Sizes must be the map's, the length must be exactly what they say, and padding must be zero. */
 static struct gp_result check_op(const struct gp_map_object *map, const struct gp_request *req,
 				 const uint8_t **key, const uint8_t **value)
@@ -189,9 +222,12 @@ static struct gp_result check_op(const struct gp_map_object *map, const struct g
 	uint32_t value_bytes = gp_map_value_bytes(map->map);
 	bool first = req->type == VIRTIO_GPGPU_CMD_MAP_NEXT_KEY && !r->key_size;
 	bool update = req->type == VIRTIO_GPGPU_CMD_MAP_UPDATE;
+	struct gp_result result = check_kind(map, req->type);
 	uint64_t key_room, value_room;
 
-	if (!first && r->key_size != map->desc.key_size)
+	if (result.status)
+		return result;
+	if (!first && r->key_size != key_bytes(map, req->type))
 		return GP_ERR(INVALID, SIZE, OFF(key_size));
 	if (r->value_size != (update ? value_bytes : 0))
 		return GP_ERR(INVALID, SIZE, OFF(value_size));
@@ -212,17 +248,31 @@ static struct gp_result check_op(const struct gp_map_object *map, const struct g
 
 struct gp_result gp_map_lookup_value(struct gp_map_object *map, const uint8_t *key, uint8_t *value)
 {
+	if (gp_map_is_refs(map->desc.type))
+		return gp_refs_lookup(map, key, value);
 	return gp_map_result(gp_map_lookup(map->map, key, value), map);
 }
 
 struct gp_result gp_map_update_value(struct gp_map_object *map, uint32_t ctx, const uint8_t *key,
 				     const uint8_t *value, uint32_t flags)
 {
+	bool ports = map->desc.type == VIRTIO_GPGPU_MAP_DEVMAP || map->desc.type == VIRTIO_GPGPU_MAP_DEVMAP_HASH ||
+		     map->desc.type == VIRTIO_GPGPU_MAP_CPUMAP;
+
+	if (gp_map_has_records(map->desc.type))
+		return GP_ERR(INVALID, KIND, map->desc.type);
+	if (gp_map_is_refs(map->desc.type))
+		return gp_refs_update(map, ctx, key, value, flags);
+	/* The second word would be a program that runs behind the redirect: there is none. */
+	if (ports && !gp_bytes_zero(value + 4, map->desc.value_size - 4))
+		return GP_ERR(UNSUPPORTED, PROG, 0);
 	return gp_map_result(gp_map_update(map->map, key, value, flags), map);
 }
 
 static struct gp_result delete_value(struct gp_map_object *map, const uint8_t *key)
 {
+	if (gp_map_is_refs(map->desc.type))
+		return gp_refs_delete(map, key);
 	return gp_map_result(gp_map_delete(map->map, key), map);
 }
 
@@ -230,7 +280,8 @@ static struct gp_result delete_value(struct gp_map_object *map, const uint8_t *k
 static struct gp_result answer_op(struct gp_map_object *map, struct gp_request *req, const uint8_t *key)
 {
 	bool next = req->type == VIRTIO_GPGPU_CMD_MAP_NEXT_KEY;
-	uint32_t size = next ? map->desc.key_size : gp_map_value_bytes(map->map);
+	bool bloom = map->desc.type == VIRTIO_GPGPU_MAP_BLOOM_FILTER;
+	uint32_t size = next ? map->desc.key_size : bloom ? 0 : gp_map_value_bytes(map->map);
 	struct virtio_gpgpu_resp_map_op *resp;
 	size_t length = sizeof(*resp) + gp_pad8(size);
 	struct gp_result result;
@@ -239,7 +290,9 @@ static struct gp_result answer_op(struct gp_map_object *map, struct gp_request *
 		return GP_ERR(INVALID, RESPONSE_SPACE, length);
 	resp = gp_response(req, length);
 	resp->size = size;
-	if (next)
+	if (req->type == VIRTIO_GPGPU_CMD_MAP_POP)
+		result = gp_map_result(gp_map_pop(map->map, key, resp + 1), map);
+	else if (next)
 		result = gp_map_result(gp_map_next_key(map->map, key, resp + 1), map);
 	else
 		result = gp_map_lookup_value(map, key, (uint8_t *)(resp + 1));
@@ -270,6 +323,8 @@ struct gp_result gp_cmd_map_op(struct gpgpu_session *s, struct gp_context *ctx, 
 		return answer_op(map, req, key);
 	if (map->frozen)
 		return GP_ERR(PERMISSION, FROZEN, object->id);
+	if (req->type == VIRTIO_GPGPU_CMD_MAP_POP)
+		return answer_op(map, req, key);
 	if (req->type == VIRTIO_GPGPU_CMD_MAP_UPDATE)
 		return gp_map_update_value(map, ctx->id, key, value, r->op_flags);
 	return delete_value(map, key);

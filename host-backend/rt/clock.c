@@ -12,15 +12,16 @@
 
 #define GP_CALIBRATE_NS 2000000
 #define GP_PAIRS	4
+#define GP_BOOT_STEP	1000000
 
 static pthread_mutex_t gp_clock_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct gp_clock gp_clock_first;
 
-static uint64_t gp_clock_ns(void)
+static uint64_t gp_clock_ns(clockid_t id)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
+	clock_gettime(id, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
@@ -32,7 +33,7 @@ static void gp_clock_pair(struct gp_clock *clock)
 
 	for (i = 0; i < GP_PAIRS; i++) {
 		before = gp_ticks();
-		ns = gp_clock_ns();
+		ns = gp_clock_ns(CLOCK_MONOTONIC);
 		after = gp_ticks();
 		if (after - before >= best)
 			continue;
@@ -45,7 +46,7 @@ static void gp_clock_pair(struct gp_clock *clock)
 void gp_clock_read(struct gp_clock *clock)
 {
 	__extension__ typedef unsigned __int128 gp_u128;
-	uint64_t ticks;
+	uint64_t ticks, ns, boot;
 
 	pthread_mutex_lock(&gp_clock_lock);
 	if (!gp_clock_first.ns)
@@ -56,4 +57,8 @@ void gp_clock_read(struct gp_clock *clock)
 	ticks = clock->tsc - gp_clock_first.tsc;
 	clock->mult = ticks ? (uint64_t)(((gp_u128)(clock->ns - gp_clock_first.ns) << 32) / ticks) : 0;
 	pthread_mutex_unlock(&gp_clock_lock);
+	ns = gp_clock_ns(CLOCK_MONOTONIC);
+	boot = gp_clock_ns(CLOCK_BOOTTIME);
+	/* To the millisecond: what passes between the two readings is not sleep. */
+	clock->boot = boot > ns ? (boot - ns) / GP_BOOT_STEP * GP_BOOT_STEP : 0;
 }

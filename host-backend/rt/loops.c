@@ -6,7 +6,8 @@
  * what is left is one loop without calls. The next packets' first lines are fetched ahead, since a batch is
  * larger than the caches that hold one packet.
  *
- * Every lane starts with its own fuel and no fault; a fault ends that lane only. A stop asked for by
+ * Every lane starts with its own fuel and no fault; a fault ends that lane only, and discards the records that it
+ * has left reserved. A tail call ends it in the same way (tail.c). A stop asked for by
  * the engine is seen between any two lanes, and by a lane that needs more fuel (fuel.h). Natively this is for tests, which bring a gp_prog() of their own.
  */
 #include <linux/bpf.h>
@@ -38,6 +39,10 @@ GP_ALWAYS void gp_end_packet(struct gp_lane *lane, struct gp_packet_out *out, in
 	out->meta_len = (uint16_t)(lane->data_off - lane->meta_off);
 	out->fault = (uint16_t)lane->fault;
 	out->fault_insn = lane->fault_insn;
+	if (gp_unlikely(lane->fault == GP_FAULT_TAIL)) {
+		out->egress_port = lane->tail_map;
+		out->fault_insn = lane->tail_index;
+	}
 }
 
 uint64_t gp_entry_xdp(const struct gp_env *env, struct gp_thread *thread, const struct gp_packet_in *in,
@@ -66,7 +71,8 @@ uint64_t gp_entry_xdp(const struct gp_env *env, struct gp_thread *thread, const 
 						   in[i + GP_PREFETCH_AHEAD].data_off,
 					   1, 3);
 		gp_end_packet(&lane, &out[i], gp_prog(&lane));
-		if (gp_unlikely(lane.fault))
+		gp_lane_end(&lane);
+		if (gp_unlikely(lane.fault && lane.fault != GP_FAULT_TAIL))
 			gp_note_fault(faults, &lane, i);
 	}
 	return i - first;
@@ -118,6 +124,7 @@ uint64_t gp_entry_grid(const struct gp_env *env, struct gp_thread *thread, const
 		};
 
 		gp_prog(&lane);
+		gp_lane_end(&lane);
 		if (gp_unlikely(lane.fault))
 			gp_note_fault(faults, &lane, first + i);
 		if (!gp_grid_step(&at, grid))

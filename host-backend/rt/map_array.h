@@ -48,6 +48,23 @@ GP_ALWAYS uint64_t gp_percpu_find(uint32_t index, uint32_t cpu, uint32_t value_s
 	       1;
 }
 
+/* gp_array_find_here() - for what reads the value itself: a wrong guess of the branch reads element 0. */
+GP_ALWAYS uint64_t gp_array_find_here(uint32_t index, uint32_t value_size, uint32_t max_entries)
+{
+	if (index >= max_entries)
+		return 0;
+	return (index & gp_if_room((uint64_t)max_entries - 1 - index)) * gp_stride(value_size) + 1;
+}
+
+/* gp_percpu_copy() - from one CPU's copy to @cpu's: to be added to an offset + 1, or 0, that stays 0. */
+GP_ALWAYS uint64_t gp_percpu_copy(uint64_t at, uint32_t cpu, uint32_t value_size, uint32_t max_entries,
+				  uint32_t num_cpus)
+{
+	if (!at || cpu >= num_cpus)
+		return 0;
+	return at + cpu * gp_array_copy_bytes(value_size, max_entries);
+}
+
 /* What the kernel says before it stores to an array. */
 GP_ALWAYS int64_t gp_array_may_update(uint32_t index, uint64_t flags, uint32_t max_entries)
 {

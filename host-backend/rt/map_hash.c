@@ -6,13 +6,15 @@
  * value. Elements that were never used are handed out in order (so that a fresh map's memory stays
  * untouched), freed ones from a lock-free stack whose head carries a tag against reuse.
  *
- * state[0]: tag << 32 | first free element + 1. state[8]: elements handed out that were never used before.
+ * state[0]: tag << 32 | first free element + 1. state[8]: elements handed out that were never used before. state[9]:
+ * where the clock's hand is.
  */
 #include <errno.h>
 #include <linux/bpf.h>
+#include "virtio_gpgpu.h"
 #include "map_hash.h"
 
-enum { HASH_FREE = 0, HASH_USED = 8 };
+enum { HASH_FREE = 0, HASH_USED = 8, HASH_HAND = 9 };
 
 static uint32_t gp_hash_alloc(struct gp_map *map)
 {
@@ -76,51 +78,175 @@ uint64_t gp_hash_find_any(const struct gp_map *map, const uint8_t *key)
 	return gp_hash_find_words(map, words);
 }
 
-static int64_t gp_hash_insert(struct gp_map *map, uint32_t *bucket, const uint64_t *key, const uint8_t *value)
+static bool gp_hash_is_lru(const struct gp_map *map)
 {
-	struct gp_hash_elem *e;
-	uint32_t i, at = gp_hash_alloc(map);
+	return map->type == VIRTIO_GPGPU_MAP_LRU_HASH || map->type == VIRTIO_GPGPU_MAP_LRU_PERCPU_HASH;
+}
 
-	if (!at)
-		return -E2BIG;
+static uint8_t *gp_hash_value(const struct gp_map *map, uint32_t at)
+{
+	return map->store + (uint64_t)(at - 1) * map->stride;
+}
+
+/* Store the value of element @at; @fresh: nothing of what was there may be seen. */
+static void gp_hash_put(struct gp_map *map, uint32_t at, const uint8_t *value, uint32_t cpu, bool fresh)
+{
+	uint8_t *to = gp_hash_value(map, at);
+	uint32_t c;
+
+	if (map->num_cpus == 1) {
+		gp_copy_in(to, value, map->value_size);
+		return;
+	}
+	for (c = 0; c < map->num_cpus; c++, to += map->copy_bytes) {
+		if (cpu == GP_EVERY_CPU)
+			gp_copy_in(to, value + (uint64_t)c * map->stride, map->value_size);
+		else if (c == cpu)
+			gp_copy_in(to, value, map->value_size);
+		else if (fresh)
+			gp_clear(to, map->value_size);
+	}
+}
+
+#ifndef GP_RT_BITCODE
+static void gp_hash_get(const struct gp_map *map, uint32_t at, uint8_t *value)
+{
+	const uint8_t *from = gp_hash_value(map, at);
+	uint32_t c;
+
+	if (map->num_cpus == 1) {
+		gp_copy_out(value, from, map->value_size);
+		return;
+	}
+	for (c = 0; c < map->num_cpus; c++)
+		gp_copy_out(value + (uint64_t)c * map->stride, from + c * map->copy_bytes, map->stride);
+}
+#endif
+
+static void gp_hash_insert(struct gp_map *map, uint32_t *bucket, uint32_t at, const uint64_t *key,
+			   const uint8_t *value, uint32_t cpu)
+{
+	struct gp_hash_elem *e = gp_hash_elem(map, at - 1, map->key_size);
+	uint32_t i;
+
 	/* A reader that still walks this element sees the bump of the chain it left before any of these. */
 	__atomic_thread_fence(__ATOMIC_RELEASE);
-	e = gp_hash_elem(map, at - 1, map->key_size);
 	for (i = 0; i < gp_words(map->key_size); i++)
 		gp_store64(&e->key[i], key[i]);
-	gp_copy_in(map->values + (uint64_t)(at - 1) * map->stride, value, map->value_size);
+	gp_store32(&e->mark, 0);
+	gp_hash_put(map, at, value, cpu, true);
 	gp_store32(&e->next, gp_load32(&bucket[0]));
 	gp_store32_release(&bucket[0], at);
+}
+
+/* Take element @at out of the chain that its key belongs to, if it is in it. Nobody is waited for. */
+static bool gp_lru_take(struct gp_map *map, uint32_t at, uint32_t *steps)
+{
+	struct gp_hash_elem *e = gp_hash_elem(map, at - 1, map->key_size);
+	uint64_t words[GP_HASH_MAX_WORDS];
+	uint32_t *bucket, *link, i, n;
+
+	/* It may change meanwhile: then the chain is the wrong one and it is not found there. */
+	for (i = 0; i < gp_words(map->key_size); i++)
+		words[i] = gp_load64(&e->key[i]);
+	bucket = gp_hash_bucket(map, words, gp_words(map->key_size), map->num_buckets);
+	if (!gp_trylock(&bucket[1]))
+		return false;
+	link = &bucket[0];
+	for (n = 0, i = gp_load32(link); i && i != at && n < map->max_entries; n++) {
+		link = &gp_hash_elem(map, i - 1, map->key_size)->next;
+		i = gp_load32(link);
+	}
+	*steps += n;
+	if (i == at) {
+		gp_store32_release(link, gp_load32(&e->next));
+		gp_lock_bump(&bucket[1]);
+	}
+	gp_unlock(&bucket[1]);
+	return i == at;
+}
+
+/* An element of a full map, which is the caller's then. */
+static uint32_t gp_lru_evict(struct gp_map *map, uint32_t *steps)
+{
+	struct gp_hash_elem *e;
+	uint32_t n, at;
+
+	for (n = 0; n < GP_LOCK_SPINS; n++) {
+		at = (uint32_t)(__atomic_fetch_add(&map->state[HASH_HAND], 1, __ATOMIC_RELAXED) %
+				map->max_entries) + 1;
+		e = gp_hash_elem(map, at - 1, map->key_size);
+		++*steps;
+		if (n < GP_LRU_MARKS && gp_load32(&e->mark)) {
+			gp_store32(&e->mark, 0);
+			continue;
+		}
+		if (gp_lru_take(map, at, steps))
+			return at;
+		/* It is free, or on its way into a chain. */
+		at = gp_hash_alloc(map);
+		if (at)
+			return at;
+		gp_pause();
+	}
 	return 0;
 }
 
-int64_t gp_hash_update(struct gp_map *map, const uint8_t *key, const uint8_t *value, uint64_t flags,
+/* Under the lock of @bucket, in which @at is the key or 0. @spare: an element for the key, or 0. */
+static int64_t gp_hash_change(struct gp_map *map, uint32_t *bucket, uint32_t at, uint32_t *spare,
+			      const uint64_t *key, const uint8_t *value, uint64_t flags, uint32_t cpu)
+{
+	if (at && flags == BPF_NOEXIST)
+		return -EEXIST;
+	if (at) {
+		gp_hash_put(map, at, value, cpu, false);
+		if (gp_hash_is_lru(map))
+			gp_lru_mark(map, at, map->key_size);
+		return 0;
+	}
+	if (flags == BPF_EXIST)
+		return -ENOENT;
+	if (!*spare)
+		*spare = gp_hash_alloc(map);
+	if (!*spare)
+		return -E2BIG;
+	gp_hash_insert(map, bucket, *spare, key, value, cpu);
+	*spare = 0;
+	return 0;
+}
+
+int64_t gp_hash_update(struct gp_map *map, const uint8_t *key, const uint8_t *value, uint64_t flags, uint32_t cpu,
 		       uint32_t *steps)
 {
 	uint64_t words[GP_HASH_MAX_WORDS];
-	uint32_t *bucket, at;
-	int64_t err = 0;
+	uint32_t *bucket, at, spare = 0;
+	int64_t err;
 
 	if (flags > BPF_EXIST)
 		return -EINVAL;
 	gp_hash_get_key(map, key, words);
 	bucket = gp_hash_bucket(map, words, gp_words(map->key_size), map->num_buckets);
-	if (!gp_lock(&bucket[1]))
-		return -EBUSY;
-	at = gp_hash_walk(map, bucket, words, map->key_size, map->max_entries, steps);
-	if (at && flags == BPF_NOEXIST)
-		err = -EEXIST;
-	else if (at)
-		gp_copy_in(map->values + (uint64_t)(at - 1) * map->stride, value, map->value_size);
-	else if (flags == BPF_EXIST)
-		err = -ENOENT;
-	else
-		err = gp_hash_insert(map, bucket, words, value);
-	gp_unlock(&bucket[1]);
+	for (;;) {
+		if (!gp_lock(&bucket[1])) {
+			err = -EBUSY;
+			break;
+		}
+		at = gp_hash_walk(map, bucket, words, map->key_size, map->max_entries, steps);
+		err = gp_hash_change(map, bucket, at, &spare, words, value, flags, cpu);
+		gp_unlock(&bucket[1]);
+		if (err != -E2BIG || !gp_hash_is_lru(map))
+			break;
+		/* Without the lock, since the element may be in a chain that waits for this one. */
+		spare = gp_lru_evict(map, steps);
+		if (!spare)
+			return -ENOMEM;
+	}
+	if (spare)
+		gp_hash_free(map, spare);
 	return err;
 }
 
-int64_t gp_hash_delete(struct gp_map *map, const uint8_t *key, uint32_t *steps)
+int64_t gp_hash_delete(struct gp_map *map, const uint8_t *key, uint8_t *value, uint32_t *steps)
 {
 	uint64_t words[GP_HASH_MAX_WORDS];
 	struct gp_hash_elem *e;
@@ -142,6 +268,10 @@ int64_t gp_hash_delete(struct gp_map *map, const uint8_t *key, uint32_t *steps)
 	*steps += n;
 	if (at) {
 		e = gp_hash_elem(map, at - 1, map->key_size);
+#ifndef GP_RT_BITCODE
+		if (value)
+			gp_hash_get(map, at, value);
+#endif
 		gp_store32_release(link, gp_load32(&e->next));
 		gp_lock_bump(&bucket[1]);
 	}
@@ -165,7 +295,7 @@ int gp_hash_copy(struct gp_map *map, const uint8_t *key, uint8_t *value)
 		return -EBUSY;
 	at = gp_hash_walk(map, bucket, words, map->key_size, map->max_entries, &steps);
 	if (at)
-		gp_copy_out(value, map->values + (uint64_t)(at - 1) * map->stride, map->value_size);
+		gp_hash_get(map, at, value);
 	gp_unlock(&bucket[1]);
 	return at ? 0 : -ENOENT;
 }

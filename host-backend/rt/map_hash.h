@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * map_hash.h - look-ups in hash maps; map_hash.c has the rest.
+ * map_hash.h - look-ups in hash maps of all kinds; map_hash.c has the rest.
  *
  * How it works: chains of elements from a pool of max_entries. Element i has its header and key in `keys`
  * (next element, then the key as words) and its value at values + i * stride. `buckets` has two
@@ -16,6 +16,13 @@
  * What programs see, as with the kernel's preallocated maps: a value whose element was deleted while a
  * program still holds its offset may become another key's. Other than there, an update of a key that exists
  * writes the value in place, word by word.
+ *
+ * Per-CPU kinds: each CPU has a copy of all values, copy_bytes behind the last one's, on cache lines of its own.
+ *
+ * LRU kinds evict by the clock: a look-up of a program's marks the element (one store, where it is not marked
+ * already, to the line that the comparison has just read), and an insert into a full map sends a hand round
+ * that takes marks away and takes the first element without one. It looks at GP_LRU_MARKS marks at
+ * most, then takes what comes.
  */
 #ifndef GPGPU_RT_MAP_HASH_H
 #define GPGPU_RT_MAP_HASH_H
@@ -25,10 +32,12 @@
 
 #define GP_HASH_MAX_WORDS 64 /* keys up to 512 bytes */
 #define GP_HASH_INLINE	  48 /* bytes of the largest key whose look-up is inlined */
+#define GP_LRU_MARKS	  128
+#define GP_EVERY_CPU	  UINT32_MAX
 
 struct gp_hash_elem {
 	uint32_t next;  /* + 1; also in the list of free elements */
-	uint32_t reserved;
+	uint32_t mark;  /* LRU: looked up since the hand came by */
 	uint64_t key[];
 };
 
@@ -128,6 +137,15 @@ GP_ALWAYS bool gp_hash_try(const struct gp_map *map, const uint64_t *key, uint32
 	return gp_read_valid(&bucket[1], begin);
 }
 
+/* gp_lru_mark() - @at: element + 1. */
+GP_ALWAYS void gp_lru_mark(const struct gp_map *map, uint32_t at, uint32_t key_size)
+{
+	struct gp_hash_elem *e = gp_hash_elem(map, at - 1, key_size);
+
+	if (!gp_load32(&e->mark))
+		gp_store32(&e->mark, 1);
+}
+
 /*
  * Not inlined: gp_hash_find_any() any key, gp_hash_find_words() one in words.
  *
@@ -139,14 +157,19 @@ uint64_t gp_hash_find_words(const struct gp_map *map, const uint64_t *key);
 /*
  * gp_hash_update(), gp_hash_delete() - as bpf_map_update_elem and bpf_map_delete_elem.
  *
- * Return: 0, -EINVAL, -EEXIST, -ENOENT, -E2BIG, -EBUSY. @steps grows by the elements passed over.
+ * @cpu: whose copy @value is for (the others of a new element become zeros); GP_EVERY_CPU: @value has one for each,
+ *	 a stride apart.
+ * @value: of gp_hash_delete(): out: the value, of each CPU, as gp_hash_copy() has it; or NULL.
+ *
+ * Return: 0, -EINVAL, -EEXIST, -ENOENT, -E2BIG (full, not LRU), -ENOMEM (LRU: all elements were on their way from
+ * one chain to another for longer than a lock is waited for), -EBUSY. @steps grows by the elements passed over.
  */
-int64_t gp_hash_update(struct gp_map *map, const uint8_t *key, const uint8_t *value, uint64_t flags,
+int64_t gp_hash_update(struct gp_map *map, const uint8_t *key, const uint8_t *value, uint64_t flags, uint32_t cpu,
 		       uint32_t *steps);
-int64_t gp_hash_delete(struct gp_map *map, const uint8_t *key, uint32_t *steps);
+int64_t gp_hash_delete(struct gp_map *map, const uint8_t *key, uint8_t *value, uint32_t *steps);
 
 /*
- * gp_hash_copy() - a key's value, as a whole: no update is half in it, and no other key's value. Native only.
+ * gp_hash_copy() - a key's value (per-CPU kinds: all copies, a stride apart), as a whole: no update is half in it, and no other key's value. Native only.
  *
  * Return: 0, -ENOENT, -EBUSY.
  */

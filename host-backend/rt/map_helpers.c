@@ -3,66 +3,16 @@
  * map_helpers.c - bpf_map_lookup_elem, _update_elem and _delete_elem as programs call them.
  *
  * After inlining, the map's constants have picked the case and only that one is left. Look-ups in arrays and
- * in hash maps with short keys inline whole; everything else is a call. A call takes neither the lane nor a
- * pointer to a short key or value of the program's, but a copy: what a call may see has to be in memory, and
- * the lane and the program's stack are to stay in registers. Walking a chain or a trie and copying a value cost
- * fuel, so that no program can make long chains and then look at them for free; waiting in vain for a lock,
- * which takes longer than anything else, costs all of it.
+ * in hash maps with short keys inline whole; everything else is a call. Walking a chain or a trie and copying a
+ * value cost fuel, so that no program can make long chains and then look at them for free; waiting in vain for a
+ * lock, which takes longer than anything else, costs all of it.
  */
 #include "virtio_gpgpu.h"
 #include "fuel.h"
 #include "map_array.h"
-#include "map_hash.h"
+#include "map_find.h"
 #include "map_lpm.h"
 #include "rt.h"
-
-GP_ALWAYS uint64_t gp_offset(uint32_t at, uint32_t value_size)
-{
-	return at ? (uint64_t)(at - 1) * gp_stride(value_size) + 1 : 0;
-}
-
-/* Bytes of the largest key and value that are copied for a call. */
-#define GP_COPY_MAX 64
-
-struct gp_copy {
-	uint64_t words[GP_COPY_MAX / 8];
-};
-
-/* @at itself where it is large, else a copy in @copy. */
-GP_ALWAYS const uint8_t *gp_copied(struct gp_copy *copy, const uint8_t *at, uint32_t size)
-{
-	uint32_t i;
-
-	if (size > GP_COPY_MAX)
-		return at;
-	for (i = 0; i < gp_words(size); i++)
-		copy->words[i] = gp_get_halves(at, size, i);
-	return (const uint8_t *)copy->words;
-}
-
-GP_ALWAYS uint32_t gp_lookup_hash(struct gp_lane *lane, const struct gp_map *map, const uint8_t *key,
-				  uint32_t key_size, uint32_t max_entries, uint32_t num_buckets)
-{
-	uint64_t words[GP_HASH_INLINE / 8], again[GP_HASH_INLINE / 8], found;
-	uint32_t steps = 0, at, i;
-	struct gp_copy copy;
-
-	if (key_size > GP_HASH_INLINE) {
-		found = gp_hash_find_any(map, gp_copied(&copy, key, key_size));
-	} else {
-		for (i = 0; i < gp_words(key_size); i++)
-			words[i] = gp_get_halves(key, key_size, i);
-		if (gp_likely(gp_hash_try(map, words, key_size, max_entries, num_buckets, &steps, &at))) {
-			gp_charge(lane, steps / GP_STEPS_PER_FUEL);
-			return at;
-		}
-		for (i = 0; i < gp_words(key_size); i++)
-			again[i] = words[i];
-		found = gp_hash_find_words(map, again);
-	}
-	gp_charge_steps(lane, (uint32_t)(found >> 32));
-	return (uint32_t)found;
-}
 
 GP_ALWAYS uint32_t gp_lookup_lpm(struct gp_lane *lane, const struct gp_map *map, const uint8_t *key,
 				 uint32_t key_size)
@@ -81,10 +31,34 @@ GP_ALWAYS uint32_t gp_lookup_lpm(struct gp_lane *lane, const struct gp_map *map,
 	return (uint32_t)found;
 }
 
+GP_ALWAYS bool gp_is_lru(uint32_t type)
+{
+	return type == VIRTIO_GPGPU_MAP_LRU_HASH || type == VIRTIO_GPGPU_MAP_LRU_PERCPU_HASH;
+}
+
+GP_ALWAYS bool gp_is_percpu(uint32_t type)
+{
+	return type == VIRTIO_GPGPU_MAP_PERCPU_ARRAY || type == VIRTIO_GPGPU_MAP_PERCPU_HASH ||
+	       type == VIRTIO_GPGPU_MAP_LRU_PERCPU_HASH;
+}
+
+/* As gp_lookup_hash(), and an LRU map notices. */
+GP_ALWAYS uint32_t gp_find_hash(struct gp_lane *lane, const struct gp_map *map, const uint8_t *key,
+				uint32_t type, uint32_t key_size, uint32_t max_entries, uint32_t num_buckets)
+{
+	uint32_t at = gp_lookup_hash(lane, map, key, key_size, max_entries, num_buckets);
+
+	if (gp_is_lru(type) && at)
+		gp_lru_mark(map, at, key_size);
+	return at;
+}
+
 GP_RT uint64_t gp_helper_map_lookup(struct gp_lane *lane, struct gp_map *map, const uint8_t *key,
 				    uint32_t type, uint32_t key_size, uint32_t value_size,
 				    uint32_t max_entries, uint32_t num_cpus, uint32_t num_buckets)
 {
+	uint64_t at;
+
 	switch (type) {
 	case VIRTIO_GPGPU_MAP_ARRAY:
 		return gp_array_find(gp_array_index(key), value_size, max_entries);
@@ -92,10 +66,20 @@ GP_RT uint64_t gp_helper_map_lookup(struct gp_lane *lane, struct gp_map *map, co
 		return gp_percpu_find(gp_array_index(key), lane->thread->cpu, value_size, max_entries,
 				      num_cpus);
 	case VIRTIO_GPGPU_MAP_HASH:
-		return gp_offset(gp_lookup_hash(lane, map, key, key_size, max_entries, num_buckets),
-				 value_size);
+	case VIRTIO_GPGPU_MAP_DEVMAP_HASH:
+	case VIRTIO_GPGPU_MAP_LRU_HASH:
+	case VIRTIO_GPGPU_MAP_PERCPU_HASH:
+	case VIRTIO_GPGPU_MAP_LRU_PERCPU_HASH:
+		at = gp_offset(gp_find_hash(lane, map, key, type, key_size, max_entries, num_buckets),
+			       value_size);
+		return gp_is_percpu(type) ? gp_percpu_copy(at, lane->thread->cpu, value_size, max_entries,
+							   num_cpus)
+					  : at;
 	case VIRTIO_GPGPU_MAP_LPM_TRIE:
 		return gp_offset(gp_lookup_lpm(lane, map, key, key_size), value_size);
+	case VIRTIO_GPGPU_MAP_DEVMAP:
+		at = gp_array_find_here(gp_array_index(key), value_size, max_entries);
+		return at && gp_load32((uint32_t *)(void *)(map->values + at - 1)) ? at : 0;
 	default:
 		return 0;
 	}
@@ -140,9 +124,16 @@ GP_RT int64_t gp_helper_map_update(struct gp_lane *lane, struct gp_map *map, con
 				      gp_percpu_find(index, lane->thread->cpu, value_size, max_entries,
 						     num_cpus),
 				      value, value_size);
+	case VIRTIO_GPGPU_MAP_PERCPU_HASH:
+	case VIRTIO_GPGPU_MAP_LRU_PERCPU_HASH:
+		/* A new element is cleared for all others. */
+		gp_charge_bytes(lane, (uint64_t)value_size * num_cpus);
+		/* fallthrough */
 	case VIRTIO_GPGPU_MAP_HASH:
+	case VIRTIO_GPGPU_MAP_LRU_HASH:
 		err = gp_hash_update(map, gp_copied(&key_copy, key, key_size),
-				     gp_copied(&value_copy, value, value_size), flags, &steps);
+				     gp_copied(&value_copy, value, value_size), flags, lane->thread->cpu,
+				     &steps);
 		gp_charge_change(lane, err, steps);
 		return err;
 	case VIRTIO_GPGPU_MAP_LPM_TRIE:
@@ -167,7 +158,10 @@ GP_RT int64_t gp_helper_map_delete(struct gp_lane *lane, struct gp_map *map, con
 		return -EPERM;
 	switch (type) {
 	case VIRTIO_GPGPU_MAP_HASH:
-		err = gp_hash_delete(map, gp_copied(&copy, key, key_size), &steps);
+	case VIRTIO_GPGPU_MAP_LRU_HASH:
+	case VIRTIO_GPGPU_MAP_PERCPU_HASH:
+	case VIRTIO_GPGPU_MAP_LRU_PERCPU_HASH:
+		err = gp_hash_delete(map, gp_copied(&copy, key, key_size), NULL, &steps);
 		gp_charge_change(lane, err, steps);
 		return err;
 	case VIRTIO_GPGPU_MAP_LPM_TRIE:
@@ -179,24 +173,101 @@ GP_RT int64_t gp_helper_map_delete(struct gp_lane *lane, struct gp_map *map, con
 	}
 }
 
+/* ------------------------------------------------------- other copies, other maps */
+
+GP_RT uint64_t gp_helper_map_lookup_percpu(struct gp_lane *lane, struct gp_map *map, const uint8_t *key,
+					   uint64_t cpu, uint32_t type, uint32_t key_size,
+					   uint32_t value_size, uint32_t max_entries, uint32_t num_cpus,
+					   uint32_t num_buckets)
+{
+	uint64_t at;
+
+	if (!gp_is_percpu(type))
+		return 0;
+	if (type == VIRTIO_GPGPU_MAP_PERCPU_ARRAY)
+		at = gp_array_find(gp_array_index(key), value_size, max_entries);
+	else
+		at = gp_offset(gp_find_hash(lane, map, key, type, key_size, max_entries, num_buckets),
+			       value_size);
+	return gp_percpu_copy(at, (uint32_t)cpu, value_size, max_entries, num_cpus);
+}
+
+GP_RT uint64_t gp_helper_map_lookup_inner(struct gp_lane *lane, struct gp_map *map, const uint8_t *key,
+					  uint32_t type, uint32_t key_size, uint32_t value_size,
+					  uint32_t max_entries, uint32_t num_cpus, uint32_t num_buckets)
+{
+	uint64_t at = 0;
+	uint32_t slot;
+
+	if (type == VIRTIO_GPGPU_MAP_ARRAY_OF_MAPS)
+		at = gp_array_find_here(gp_array_index(key), value_size, max_entries);
+	else if (type == VIRTIO_GPGPU_MAP_HASH_OF_MAPS)
+		at = gp_offset(gp_lookup_hash(lane, map, key, key_size, max_entries, num_buckets), value_size);
+	if (!at)
+		return 0;
+	slot = gp_load32((const uint32_t *)(const void *)(map->store + at - 1));
+	if (!slot)
+		return 0;
+	return (GP_REGION_INNERPTR0 + (uint64_t)((slot - 1) & (GP_MAX_INNER - 1))) << GP_REGION_SHIFT;
+}
+
 /* Constants of the map itself, where the program chooses the map at run time. */
 #define GP_MAP_OWN(map)                                                                       \
 	(map)->type, (map)->key_size, (map)->value_size, (map)->max_entries, (map)->num_cpus, \
 		(map)->num_buckets
 
+/* The key in hash maps: not inlined. */
+GP_ALWAYS uint32_t gp_find_any(struct gp_lane *lane, struct gp_map *map, const uint8_t *key)
+{
+	uint64_t found = gp_hash_find_any(map, key);
+
+	gp_charge_steps(lane, (uint32_t)(found >> 32));
+	if ((uint32_t)found && gp_is_lru(map->type))
+		gp_lru_mark(map, (uint32_t)found, map->key_size);
+	return (uint32_t)found;
+}
+
 GP_RT uint64_t gp_helper_map_lookup_any(struct gp_lane *lane, struct gp_map *map, const uint8_t *key)
 {
 	uint64_t found;
 
-	if (map->type == VIRTIO_GPGPU_MAP_HASH) {
-		found = gp_hash_find_any(map, key);
-	} else if (map->type == VIRTIO_GPGPU_MAP_LPM_TRIE) {
+	switch (map->type) {
+	case VIRTIO_GPGPU_MAP_HASH:
+	case VIRTIO_GPGPU_MAP_DEVMAP_HASH:
+	case VIRTIO_GPGPU_MAP_LRU_HASH:
+		return gp_offset(gp_find_any(lane, map, key), map->value_size);
+	case VIRTIO_GPGPU_MAP_PERCPU_HASH:
+	case VIRTIO_GPGPU_MAP_LRU_PERCPU_HASH:
+		return gp_percpu_copy(gp_offset(gp_find_any(lane, map, key), map->value_size),
+				      lane->thread->cpu, map->value_size, map->max_entries, map->num_cpus);
+	case VIRTIO_GPGPU_MAP_LPM_TRIE:
 		found = gp_lpm_find_any(map, key);
-	} else {
+		gp_charge_steps(lane, (uint32_t)(found >> 32));
+		return gp_offset((uint32_t)found, map->value_size);
+	case VIRTIO_GPGPU_MAP_ARRAY:
+	case VIRTIO_GPGPU_MAP_PERCPU_ARRAY:
+	case VIRTIO_GPGPU_MAP_DEVMAP:
 		return gp_helper_map_lookup(lane, map, key, GP_MAP_OWN(map));
+	default:
+		return 0;
 	}
-	gp_charge_steps(lane, (uint32_t)(found >> 32));
-	return gp_offset((uint32_t)found, map->value_size);
+}
+
+GP_RT uint64_t gp_helper_map_lookup_handle(struct gp_lane *lane, struct gp_map *map, const uint8_t *key,
+					   uint64_t bias)
+{
+	uint64_t at;
+
+	if (map->type == VIRTIO_GPGPU_MAP_ARRAY_OF_MAPS || map->type == VIRTIO_GPGPU_MAP_HASH_OF_MAPS)
+		return gp_helper_map_lookup_inner(lane, map, key, GP_MAP_OWN(map));
+	at = gp_helper_map_lookup_any(lane, map, key);
+	return at ? bias + at - 1 : 0;
+}
+
+GP_RT uint64_t gp_helper_map_lookup_percpu_any(struct gp_lane *lane, struct gp_map *map, const uint8_t *key,
+					       uint64_t cpu)
+{
+	return gp_helper_map_lookup_percpu(lane, map, key, cpu, GP_MAP_OWN(map));
 }
 
 GP_RT int64_t gp_helper_map_update_any(struct gp_lane *lane, struct gp_map *map, const uint8_t *key,

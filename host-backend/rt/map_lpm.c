@@ -115,7 +115,7 @@ static uint32_t gp_lpm_new_value(struct gp_map *map, const uint8_t *value)
 		at = gp_load32(used) + 1;
 		gp_store32(used, at);
 	}
-	gp_copy_in(map->values + (uint64_t)(at - 1) * map->stride, value, map->value_size);
+	gp_copy_in(map->store + (uint64_t)(at - 1) * map->stride, value, map->value_size);
 	gp_store32(entries, gp_load32(entries) + 1);
 	return at;
 }
@@ -169,7 +169,7 @@ static int64_t gp_lpm_set(struct gp_map *map, struct gp_lpm_node *node, const st
 	if (at) {
 		if (flags == BPF_NOEXIST)
 			return -EEXIST;
-		gp_copy_in(map->values + (uint64_t)(at - 1) * map->stride, value, map->value_size);
+		gp_copy_in(map->store + (uint64_t)(at - 1) * map->stride, value, map->value_size);
 	} else {
 		if (flags == BPF_EXIST)
 			return -ENOENT;
@@ -313,7 +313,7 @@ int gp_lpm_copy(struct gp_map *map, const uint8_t *key, uint8_t *value)
 		return -EBUSY;
 	at = gp_lpm_walk(map, k.data, k.prefix, map->key_size - 4, &steps);
 	if (at)
-		gp_copy_out(value, map->values + (uint64_t)(at - 1) * map->stride, map->value_size);
+		gp_copy_out(value, map->store + (uint64_t)(at - 1) * map->stride, map->value_size);
 	gp_unlock(gp_lpm_lock(map));
 	return at ? 0 : -ENOENT;
 }

@@ -143,6 +143,16 @@ GP_ALWAYS void gp_copy_in(uint8_t *to, const uint8_t *from, uint32_t size)
 		gp_store64(word + i, gp_get_word(from, size, i));
 }
 
+/* gp_clear() - words of map memory. */
+GP_ALWAYS void gp_clear(uint8_t *to, uint32_t size)
+{
+	uint64_t *word = (uint64_t *)(void *)to;
+	uint32_t i, n = gp_words(size);
+
+	for (i = 0; i < n; i++)
+		gp_store64(word + i, 0);
+}
+
 /* gp_copy_out() - @size bytes of map memory to ordinary memory. */
 GP_ALWAYS void gp_copy_out(uint8_t *to, const uint8_t *from, uint32_t size)
 {
@@ -176,6 +186,15 @@ GP_ALWAYS bool gp_lock(uint32_t *lock)
 		gp_pause();
 	}
 	return false;
+}
+
+/* gp_trylock() - without waiting. */
+GP_ALWAYS bool gp_trylock(uint32_t *lock)
+{
+	uint32_t old = gp_load32(lock);
+
+	return !(old & 1) && __atomic_compare_exchange_n(lock, &old, old | 1, false, __ATOMIC_ACQUIRE,
+							 __ATOMIC_RELAXED);
 }
 
 /* gp_lock_bump() - readers that began before this read again. The lock stays taken. */

@@ -113,7 +113,7 @@ static const struct shape {
 	uint32_t type, key_size, value_size, max_entries, flags, cpus, reason;
 } shapes[] = {
 	{ 0, 4, 8, 1, 0, 1, VIRTIO_GPGPU_R_KIND },
-	{ 3, 4, 8, 1, 0, 1, VIRTIO_GPGPU_R_KIND },
+	{ 7, 4, 8, 1, 0, 1, VIRTIO_GPGPU_R_KIND },
 	{ UINT32_MAX, 4, 8, 1, 0, 1, VIRTIO_GPGPU_R_KIND },
 	{ VIRTIO_GPGPU_MAP_HASH, 0, 8, 1, 0, 1, VIRTIO_GPGPU_R_SIZE },
 	{ VIRTIO_GPGPU_MAP_HASH, 512, 65536, 1, 0, 1, 0 },
