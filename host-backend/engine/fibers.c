@@ -195,6 +195,17 @@ static void fiber_main(void)
 	end_fiber(f);
 }
 
+/* On its own, since getcontext() counts as a function that returns twice. */
+static void prepare(struct fiber *fiber, uint64_t random)
+{
+	fiber->thread.random = random | 1;
+	getcontext(&fiber->context);
+	fiber->context.uc_stack.ss_sp = fiber->stack;
+	fiber->context.uc_stack.ss_size = STACK_BYTES;
+	fiber->context.uc_link = NULL;
+	makecontext(&fiber->context, fiber_main, 0);
+}
+
 void gp_fibers_run(struct gp_fibers *f, struct gp_job *job, struct gp_chunk *chunk, const struct gp_env *env)
 {
 	uint64_t count = job->parts ? job->num_parts : chunk->count;
@@ -210,15 +221,8 @@ void gp_fibers_run(struct gp_fibers *f, struct gp_job *job, struct gp_chunk *chu
 	if (!f->num_live)
 		return;
 	for (uint32_t i = 0; i < f->num_live; i++) {
-		struct fiber *fiber = &f->fibers[i];
-
 		f->live[i] = i;
-		fiber->thread.random = mix(f->random + i) | 1;
-		getcontext(&fiber->context);
-		fiber->context.uc_stack.ss_sp = fiber->stack;
-		fiber->context.uc_stack.ss_size = STACK_BYTES;
-		fiber->context.uc_link = NULL;
-		makecontext(&fiber->context, fiber_main, 0);
+		prepare(&f->fibers[i], mix(f->random + i));
 	}
 	running = f;
 	f->current = draw(f, f->num_live);
