@@ -206,6 +206,7 @@ static double run_ours(const struct run *r, uint64_t stride, uint64_t count)
 		.stride = stride,
 		.fuel = 1 << 20,
 		.stop = &no_stop,
+		.alone = 1, /* as the device sets it where it has one thread */
 	};
 	gp_xdp_entry *entry;
 	struct gp_faults faults = { 0 };
