@@ -21,7 +21,10 @@ static uint32_t map_bytes(const struct gp_kinds *kinds, const struct gp_val *map
 
 	for (uint32_t m = 0; m < kinds->prog->num_maps; m++) {
 		const struct gp_map_desc *desc = &kinds->prog->maps[m];
-		uint32_t bytes = key ? desc->key_size : desc->value_size;
+		bool inner = map->kind == GP_KIND_INNER;
+		uint32_t key_size = inner ? desc->inner.key_size : desc->key_size;
+		uint32_t value_size = inner ? desc->inner.value_size : desc->value_size;
+		uint32_t bytes = key ? key_size : value_size;
 
 		if (gp_val_is_map(map) && !(map->maps & 1ull << m))
 			continue;
@@ -35,7 +38,7 @@ static uint32_t map_bytes(const struct gp_kinds *kinds, const struct gp_val *map
 int64_t gp_arg_bytes(const struct gp_kinds *kinds, const struct gp_state *state,
 		     const struct gp_helper *helper, int arg)
 {
-	const struct gp_val *size = &state->reg[arg + 2];
+	const struct gp_val *size = &state->reg[arg + 2], *map = &state->reg[gp_helper_map_reg(helper)];
 	uint32_t bytes;
 	bool same;
 
@@ -46,8 +49,11 @@ int64_t gp_arg_bytes(const struct gp_kinds *kinds, const struct gp_state *state,
 		return size->kind == GP_KIND_SCALAR && size->known ? size->off : -1;
 	case GP_ARG_KEY:
 	case GP_ARG_VALUE:
-		bytes = map_bytes(kinds, &state->reg[1], helper->args[arg] == GP_ARG_KEY, &same);
-		return same && gp_val_one_map(&state->reg[1]) >= 0 ? (int64_t)bytes : -1;
+	case GP_ARG_VALUE_OUT:
+		bytes = map_bytes(kinds, map, helper->args[arg] == GP_ARG_KEY, &same);
+		return same && gp_val_one_map(map) >= 0 ? (int64_t)bytes : -1;
+	case GP_ARG_STRING:
+		return -1;
 	default:
 		return -2;
 	}
@@ -55,20 +61,29 @@ int64_t gp_arg_bytes(const struct gp_kinds *kinds, const struct gp_state *state,
 
 static bool writes_memory(const struct gp_helper *helper, int arg)
 {
-	return helper->args[arg] == GP_ARG_MEM_WRITE;
+	return helper->args[arg] == GP_ARG_MEM_WRITE || helper->args[arg] == GP_ARG_VALUE_OUT;
 }
 
 static struct gp_val helper_returns(const struct gp_kinds *kinds, const struct gp_helper *helper,
 				    const struct gp_val *map)
 {
-	switch (helper->ret) {
-	case GP_RET_VALUE:
-		if (map->kind == GP_KIND_MAPPTR)
-			return (struct gp_val){ .kind = GP_KIND_MAPVAL, .maps = map->maps };
-		return any; /* of a map that is chosen at run time */
-	default:
+	bool inner = false, value = false;
+
+	if (helper->ret == GP_RET_SCALAR)
 		return scalar;
+	if (map->kind != GP_KIND_MAPPTR)
+		return any; /* of a map that is chosen at run time */
+	for (uint32_t m = 0; m < kinds->prog->num_maps; m++) {
+		if (!(map->maps & 1ull << m))
+			continue;
+		if (gp_helper_returns(helper, kinds->prog->maps[m].type) == GP_RET_INNER)
+			inner = true;
+		else
+			value = true;
 	}
+	if (inner && value)
+		return any;
+	return (struct gp_val){ .kind = inner ? GP_KIND_INNER : GP_KIND_MAPVAL, .maps = map->maps };
 }
 
 static struct gp_val step_helper(struct gp_kinds *kinds, struct gp_state *state, uint32_t func,
@@ -87,7 +102,7 @@ static struct gp_val step_helper(struct gp_kinds *kinds, struct gp_state *state,
 		if (bytes != -2 && writes_memory(helper, arg))
 			gp_kinds_written(state, val, 0, bytes);
 	}
-	return helper_returns(kinds, helper, &state->reg[1]);
+	return helper_returns(kinds, helper, &state->reg[gp_helper_map_reg(helper)]);
 }
 
 /* @state->reg[first .. first + 4] are the arguments. */

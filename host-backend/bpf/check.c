@@ -22,6 +22,8 @@ static bool check_initialised(const struct gp_kinds *kinds, const struct gp_stat
 	if (gp_insn_is_exit(insn) && func)
 		return true; /* a function need not return anything; its caller may then not read r0 */
 	gp_insn_regs(kinds->cfg, kinds->prog, i, &use, &def);
+	if (insn->code == (BPF_JMP | BPF_CALL) && insn->src_reg == GP_CALL_HELPER && gp_helper_find(insn->imm))
+		use &= (uint16_t)gp_helper_needs(gp_helper_find(insn->imm));
 	for (int r = 0; r < 10; r++)
 		if ((use & 1u << r) && state->reg[r].kind == GP_KIND_UNINIT)
 			return gp_refuse(verdict, kinds->prog, VIRTIO_GPGPU_R_UNINITIALISED, i,
@@ -141,6 +143,25 @@ static bool points_to_memory(const struct gp_val *val)
 	       val->kind == GP_KIND_MAPVAL || val->kind == GP_KIND_ANY;
 }
 
+/* Every map that it may be must be of a type that the helper works on. */
+static bool check_map_types(const struct gp_kinds *kinds, const struct gp_val *map,
+			    const struct gp_helper *helper, uint32_t i, struct gp_verdict *verdict)
+{
+	bool inner = map->kind == GP_KIND_INNER;
+
+	for (uint32_t m = 0; gp_val_is_map(map) && m < kinds->prog->num_maps; m++) {
+		const struct gp_map_desc *desc = &kinds->prog->maps[m];
+		uint32_t type = inner ? desc->inner.type : desc->type;
+		const char *name = gp_map_type_name(type);
+
+		if ((map->maps & 1ull << m) && !gp_helper_map_ok(helper, type))
+			return gp_refuse(verdict, kinds->prog, VIRTIO_GPGPU_R_MAP_REF, i,
+					 "%s does not work on %smap %u, which is of type %s", helper->name,
+					 inner ? "the elements of " : "", m, name ? name : "unknown");
+	}
+	return true;
+}
+
 static bool check_map_argument(const struct gp_kinds *kinds, const struct gp_val *map,
 			       const struct gp_helper *helper, uint32_t i, struct gp_verdict *verdict)
 {
@@ -151,14 +172,14 @@ static bool check_map_argument(const struct gp_kinds *kinds, const struct gp_val
 
 	if (!gp_val_is_map(map) && map->kind != GP_KIND_ANY)
 		return gp_refuse(verdict, kinds->prog, VIRTIO_GPGPU_R_HELPER_ARG, i,
-				 "%s takes a map in r1, not %s", helper->name,
+				 "%s takes a map in r%d, not %s", helper->name, gp_helper_map_reg(helper),
 				 gp_val_print(text, sizeof(text), map));
 	if (!kinds->prog->num_maps)
 		return gp_refuse(verdict, kinds->prog, VIRTIO_GPGPU_R_MAP_REF, i, "the program has no maps");
 	if (m >= 0 && writes && (kinds->prog->maps[m].flags & VIRTIO_GPGPU_MAP_F_RDONLY_PROG))
 		return gp_refuse(verdict, kinds->prog, VIRTIO_GPGPU_R_MAP_REF, i,
 				 "map %d is read only for programs", m);
-	return true;
+	return check_map_types(kinds, map, helper, i, verdict);
 }
 
 static bool check_callback(const struct gp_kinds *kinds, const struct gp_val *val,
@@ -210,7 +231,13 @@ static bool check_argument(const struct gp_kinds *kinds, const struct gp_state *
 	case GP_ARG_MAP:
 		return check_map_argument(kinds, val, helper, i, verdict);
 	case GP_ARG_ANYTHING:
+	case GP_ARG_OPTIONAL:
 		return true;
+	case GP_ARG_RECORD:
+		wanted = "what bpf_ringbuf_reserve returned";
+		if (val->kind == GP_KIND_MAPVAL || val->kind == GP_KIND_ANY)
+			return true; /* the lane knows what it has reserved */
+		break;
 	case GP_ARG_FUNC:
 		return check_callback(kinds, val, helper, arg, i, verdict);
 	case GP_ARG_MEM_READ_NULL:

@@ -205,9 +205,9 @@ static bool check_prog(const struct gp_prog *prog, struct gp_verdict *verdict)
 	for (uint32_t m = 0; m < prog->num_maps; m++) {
 		const struct gp_map_desc *map = &prog->maps[m];
 
-		if (!map->key_size || map->key_size > VIRTIO_GPGPU_MAX_KEY || !map->value_size ||
-		    map->stride < map->value_size || map->stride % 8 || !map->max_entries ||
-		    map->values_size > GP_OFFSET_MASK || map->values_size < map->value_size)
+		if (map->key_size > VIRTIO_GPGPU_MAX_KEY || map->stride < map->value_size ||
+		    map->stride % 8 || !map->max_entries || map->values_size > GP_OFFSET_MASK ||
+		    (map->values_size && map->values_size < map->value_size))
 			return gp_refuse(verdict, prog, VIRTIO_GPGPU_R_MAP_REF, UINT32_MAX,
 					 "map %u has impossible sizes", m);
 	}
