@@ -204,9 +204,9 @@ static __always_inline int encapsulate4(struct xdp_md *ctx, const struct setting
 	if (bpf_xdp_adjust_head(ctx, tag ? (int)sizeof(struct vlan_tag) - OUTER4 : -OUTER4))
 		return -1;
 	data = (void *)(long)ctx->data;
-	if (data + sizeof(o) - sizeof(o.pad) > (void *)(long)ctx->data_end)
+	if (data + OUTER4 + sizeof(o.inner) > (void *)(long)ctx->data_end)
 		return -1;
-	__builtin_memcpy(data, &o.eth, sizeof(o) - sizeof(o.pad));
+	__builtin_memcpy(data, &o.eth, OUTER4 + sizeof(o.inner));
 	return 0;
 }
 
@@ -226,9 +226,9 @@ static __always_inline int encapsulate6(struct xdp_md *ctx, const struct setting
 	if (bpf_xdp_adjust_head(ctx, tag ? (int)sizeof(struct vlan_tag) - OUTER6 : -OUTER6))
 		return -1;
 	data = (void *)(long)ctx->data;
-	if (data + sizeof(o) - sizeof(o.pad) > (void *)(long)ctx->data_end)
+	if (data + OUTER6 + sizeof(o.inner) > (void *)(long)ctx->data_end)
 		return -1;
-	__builtin_memcpy(data, &o.eth, sizeof(o) - sizeof(o.pad));
+	__builtin_memcpy(data, &o.eth, OUTER6 + sizeof(o.inner));
 	return 0;
 }
 
