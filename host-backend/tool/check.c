@@ -57,21 +57,20 @@ static void print_accepted(const struct loaded *l, const struct loaded_program *
 
 	print_head(l, &p->info, "accepted");
 	printf("  %s: %s bytes of code, %s bytes of stack, %.1f ms to compile\n", (const char *)caps->target,
-	       grouped(p->cost.code_bytes), grouped(image->frame_bytes), (double)image->cpu_ns / 1e6);
+	       grouped(image->code_bytes), grouped(image->frame_bytes), (double)image->cpu_ns / 1e6);
 	gp_image_unref(image);
 }
 
-static bool check(struct loaded *l, struct gpgpu_program *prog, struct gp_jit *jit)
+static bool check(struct loaded *l, struct loaded_program *p, struct gp_jit *jit)
 {
 	const struct loaded_map *map;
-	struct loaded_program p;
 	struct refusal refusal;
 
-	if (load_one(l, prog, &p, &refusal, &map)) {
-		print_refused(l, &p, &refusal, map);
+	if (load_one(l, p, &refusal, &map)) {
+		print_refused(l, p, &refusal, map);
 		return false;
 	}
-	print_accepted(l, &p, jit);
+	print_accepted(l, p, jit);
 	return true;
 }
 
@@ -110,7 +109,6 @@ static int parse_options(int argc, char **argv, int *status)
 int cmd_check(int argc, char **argv)
 {
 	struct session_options options = { 0 };
-	struct gpgpu_program *prog = NULL;
 	struct session *session;
 	struct gp_jit *jit;
 	struct loaded l;
@@ -126,8 +124,8 @@ int cmd_check(int argc, char **argv)
 	if (opt.program) {
 		good = check(&l, load_find(&l, opt.program, 0), jit);
 	} else {
-		while ((prog = gpgpu_object_next_program(l.obj, prog)))
-			good &= check(&l, prog, jit);
+		for (uint32_t i = 0; i < l.num_programs; i++)
+			good &= check(&l, &l.programs[i], jit);
 	}
 	code_close(jit);
 	load_close(&l);

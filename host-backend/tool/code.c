@@ -28,6 +28,8 @@ void code_close(struct gp_jit *jit)
 
 static void describe(const struct loaded_map *map, uint32_t cpus, struct gp_map_desc *desc)
 {
+	struct gpgpu_map_info inner;
+
 	*desc = (struct gp_map_desc){
 		.type = map->info.type,
 		.key_size = map->info.key_size,
@@ -35,6 +37,14 @@ static void describe(const struct loaded_map *map, uint32_t cpus, struct gp_map_
 		.max_entries = map->info.max_entries,
 		.flags = map->info.flags & GPGPU_MAP_RDONLY_PROG ? VIRTIO_GPGPU_MAP_F_RDONLY_PROG : 0,
 	};
+	if (!gpgpu_map_inner(map->map, &inner))
+		desc->inner = (struct gp_map_shape){
+			.type = inner.type,
+			.key_size = inner.key_size,
+			.value_size = inner.value_size,
+			.max_entries = inner.max_entries,
+			.flags = inner.flags & GPGPU_MAP_RDONLY_PROG ? VIRTIO_GPGPU_MAP_F_RDONLY_PROG : 0,
+		};
 	if (gp_map_check(desc, cpus))
 		die("map '%s' has no shape", map->name); /* the session made it */
 }

@@ -172,33 +172,32 @@ static void print_program(const struct loaded *l, struct gpgpu_program *prog, st
 	}
 }
 
-static bool disasm(struct loaded *l, struct gpgpu_program *prog, struct gp_jit *jit)
+static bool disasm(struct loaded *l, struct loaded_program *p, struct gp_jit *jit)
 {
 	const struct loaded_map *map;
 	struct line **code, *lines;
 	struct gp_image *image;
-	struct loaded_program p;
 	struct refusal refusal;
 	uint32_t mapped;
 	char *text;
 	bool xdp;
 	size_t count;
 
-	if (load_one(l, prog, &p, &refusal, &map)) {
-		printf("%s: refused: %s%s%s%s\n", p.info.name, map ? "map '" : "", map ? map->name : "",
+	if (load_one(l, p, &refusal, &map)) {
+		printf("%s: refused: %s%s%s%s\n", p->info.name, map ? "map '" : "", map ? map->name : "",
 		       map ? "': " : "", refusal_text(&refusal));
 		if (!map)
-			print_program(l, prog, NULL);
+			print_program(l, p->prog, NULL);
 		return false;
 	}
-	gpgpu_program_insns(prog, &count);
-	image = code_compile(jit, l, &p);
+	gpgpu_program_insns(p->prog, &count);
+	image = code_compile(jit, l, p);
 	text = disassemble(l->session, image, &mapped);
 	code = sort_lines(text, count, &lines);
-	xdp = p.info.kind == GPGPU_PROGRAM_XDP;
-	printf("%s (%s): %s instructions, %s bytes of code for %s\n", p.info.name, xdp ? "xdp" : "gpgpu",
+	xdp = p->info.kind == GPGPU_PROGRAM_XDP;
+	printf("%s (%s): %s instructions, %s bytes of code for %s\n", p->info.name, xdp ? "xdp" : "gpgpu",
 	       grouped(count), grouped(image->code_bytes), (const char *)session_caps(l->session)->target);
-	print_program(l, prog, code);
+	print_program(l, p->prog, code);
 	printf("\n%s bytes are of these instructions, %s of the loop over %s and of the run-time library\n",
 	       grouped(mapped), grouped(image->code_bytes - mapped), xdp ? "packets" : "work items");
 	free(code);
@@ -247,7 +246,7 @@ static int parse_options(int argc, char **argv, int *status)
 int cmd_disasm(int argc, char **argv)
 {
 	struct session_options options = { 0 };
-	struct gpgpu_program *prog = NULL, *only = NULL;
+	struct loaded_program *only = NULL;
 	struct session *session;
 	struct gp_jit *jit;
 	struct loaded l;
@@ -262,15 +261,15 @@ int cmd_disasm(int argc, char **argv)
 	jit = code_open(session);
 	if (opt.program)
 		only = load_find(&l, opt.program, 0);
-	for (bool first = true; (prog = gpgpu_object_next_program(l.obj, prog)); first = false) {
-		if (only && prog != only)
+	for (uint32_t i = 0; i < l.num_programs; i++) {
+		if (only && &l.programs[i] != only)
 			continue;
-		if (!first && !only)
+		if (i && !only)
 			putchar('\n');
 		if (opt.bpf_only)
-			print_program(&l, prog, NULL);
+			print_program(&l, l.programs[i].prog, NULL);
 		else
-			good &= disasm(&l, prog, jit);
+			good &= disasm(&l, &l.programs[i], jit);
 	}
 	code_close(jit);
 	load_close(&l);

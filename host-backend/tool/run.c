@@ -40,8 +40,8 @@ static struct {
 	const char *dumps[MAX_DUMPS];
 	size_t num_dumps;
 	uint32_t batch, stride, headroom, flags, port, threads, repeat;
-	uint64_t interleave;
-	bool time, quiet;
+	uint64_t seed;
+	bool interleave, time, quiet;
 } opt = { .batch = DEFAULT_BATCH,
 	  .stride = DEFAULT_STRIDE,
 	  .headroom = DEFAULT_HEADROOM,
@@ -350,7 +350,8 @@ static int parse_options(int argc, char **argv, int *status)
 			opt.time = true;
 			break;
 		case INTERLEAVE:
-			opt.interleave = parse_number(optarg, 1, UINT64_MAX, "--interleave");
+			opt.interleave = true;
+			opt.seed = parse_number(optarg, 0, UINT64_MAX, "--interleave");
 			break;
 		case 'p':
 			opt.program = optarg;
@@ -375,20 +376,6 @@ static int parse_options(int argc, char **argv, int *status)
 	if (argc - optind != 3)
 		die("run: a program, a capture to read and one to write are needed; gpgpu-bpf run --help");
 	return 0;
-}
-
-static struct loaded_program load(struct loaded *l)
-{
-	struct gpgpu_program *prog = load_find(l, opt.program, GPGPU_PROGRAM_XDP);
-	const struct loaded_map *map;
-	struct loaded_program p;
-	struct refusal refusal;
-
-	if (!load_one(l, prog, &p, &refusal, &map))
-		return p;
-	if (map)
-		die("%s: map '%s': %s", l->path, map->name, refusal_text(&refusal));
-	die("%s: %s: refused: %s", l->path, p.info.name, refusal_text(&refusal));
 }
 
 static void run_files(struct loaded *l, const struct loaded_program *p, const char *out_path)
@@ -436,7 +423,7 @@ static void run_files(struct loaded *l, const struct loaded_program *p, const ch
 int cmd_run(int argc, char **argv)
 {
 	struct session_options options = { 0 };
-	struct loaded_program p;
+	struct loaded_program *p;
 	struct loaded l;
 	int status;
 
@@ -445,12 +432,14 @@ int cmd_run(int argc, char **argv)
 	options.device = opt.device;
 	options.threads = opt.threads;
 	options.interleave = opt.interleave;
+	options.seed = opt.seed;
 	options.shm_size = NUM_BATCHES * (((uint64_t)opt.batch * opt.stride + 4095) & ~4095ull);
 	capture_open(&capture, argv[optind + 1]);
 	session = session_open(&options);
 	load_open(&l, session, argv[optind]);
-	p = load(&l);
-	run_files(&l, &p, argv[optind + 2]);
+	p = load_find(&l, opt.program, GPGPU_PROGRAM_XDP);
+	load_all(&l, p);
+	run_files(&l, p, argv[optind + 2]);
 	capture_close(&capture);
 	load_close(&l);
 	session_close(session);

@@ -171,6 +171,8 @@ struct session *session_open(const struct session_options *options)
 		.device = options->device ? options->device : "cpu",
 		.threads = options->threads,
 		.jit_fd = -1,
+		.interleave = options->interleave,
+		.interleave_seed = options->seed,
 	};
 	struct gpgpu_session_options session = {
 		.name = "gpgpu-bpf",

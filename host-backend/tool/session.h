@@ -26,7 +26,8 @@ struct session_options {
 	uint32_t threads; /* 0: one per processor */
 	uint64_t shm_size; /* bytes for session_buffer(), in all */
 	uint64_t memory; /* bytes that maps may take; 0: 4 GiB */
-	uint64_t interleave; /* seed of the order in which packets take turns; 0: they do not */
+	bool interleave; /* packets take turns, in an order that follows from the seed */
+	uint64_t seed;
 };
 
 /* What a device answered other than OK. */
