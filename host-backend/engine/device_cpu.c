@@ -25,6 +25,7 @@
 #include <unistd.h>
 #include "engine.h"
 #include "job.h"
+#include "retire.h"
 
 #define MIN_SPIN_NS 2000
 #define MAX_SPIN_NS 50000
@@ -36,7 +37,7 @@
 
 struct slot {
 	struct gp_thread thread;
-	uint32_t stop;
+	uint32_t stop[2]; /* enum gp_stop, and the same where it is GP_STOP_NOW: of what must not end before */
 	struct gp_job *job; /* NULL: free */
 	uint64_t deadline, hard_deadline; /* for GP_STOP_SOON, GP_STOP_NOW */
 } __attribute__((aligned(128)));
@@ -126,16 +127,17 @@ static bool run_slice(struct gp_device *dev, uint64_t slice_ns, uint64_t *wake)
 	slot->thread.random = new_seed(dev);
 	slot->deadline = now + 2 * engine->slice_ns;
 	slot->hard_deadline = slot->deadline + ITEM_MAX_NS;
-	__atomic_store_n(&slot->stop, GP_STOP_NONE, __ATOMIC_RELAXED);
+	__atomic_store_n(&slot->stop[0], GP_STOP_NONE, __ATOMIC_RELAXED);
+	__atomic_store_n(&slot->stop[1], GP_STOP_NONE, __ATOMIC_RELAXED);
 	dev->running++;
-	s->slices++;
+	chunk.phase = gp_slice_begin(s);
 	/* There may be work for another thread too: it wakes the next one in its turn. */
 	if (engine->sched.entries && dev->running < dev->num_slots)
 		cpu_kick(dev);
 	pthread_mutex_unlock(&engine->lock);
 
 	ns = cpu_time();
-	gp_job_run(job, &chunk, &slot->thread, &slot->stop);
+	gp_job_run(job, &chunk, &slot->thread, slot->stop);
 	ns = cpu_time() - ns;
 
 	pthread_mutex_lock(&engine->lock);
@@ -144,7 +146,8 @@ static bool run_slice(struct gp_device *dev, uint64_t slice_ns, uint64_t *wake)
 	dev->running--;
 	gp_sched_settle(&engine->sched, &grant, ns, now);
 	ended = gp_job_put(job, &chunk, ns, now);
-	if (!--s->slices && s->waited_for)
+	gp_slice_end(s, chunk.phase);
+	if (!s->slices && s->waited_for)
 		pthread_cond_broadcast(&engine->slice_end);
 	if (ended) {
 		pthread_mutex_unlock(&engine->lock);
@@ -228,8 +231,11 @@ static void cpu_help(struct gp_device *dev)
 /* Engine's lock held, so that a later GP_STOP_SOON does not undo GP_STOP_NOW. */
 static void stop_slot(struct slot *slot, enum gp_stop stop)
 {
-	if (slot->stop < (uint32_t)stop)
-		__atomic_store_n(&slot->stop, (uint32_t)stop, __ATOMIC_RELAXED);
+	if (slot->stop[0] >= (uint32_t)stop)
+		return;
+	__atomic_store_n(&slot->stop[0], (uint32_t)stop, __ATOMIC_RELAXED);
+	if (stop == GP_STOP_NOW)
+		__atomic_store_n(&slot->stop[1], (uint32_t)stop, __ATOMIC_RELAXED);
 }
 
 static void cpu_interrupt(struct gp_device *dev, struct gpgpu_session *session, struct gp_job *job)

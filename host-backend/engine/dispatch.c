@@ -60,8 +60,9 @@ static struct gp_result use_program(struct gp_job *job, uint32_t id, uint32_t ki
 	if (prog->kind != kind)
 		return GP_ERR(INVALID, KIND, prog->kind);
 	gp_job_use(job, object);
-	job->env.maps = prog->maps;
-	job->env.num_maps = prog->num_maps;
+	gp_program_env(prog, &job->env);
+	job->env.inner = job->session->inner;
+	job->env.num_inner = job->session->inner ? GP_MAX_INNER : 0;
 	job->env.fuel = job->session->limits.fuel;
 	return GP_OK;
 }

@@ -78,6 +78,7 @@ struct gpgpu_session {
 	uint8_t *shm;
 	uint64_t shm_size;
 	gpgpu_event_fn *event;
+	gpgpu_log_fn *log;
 	void *event_opaque;
 	struct gpgpu_limits limits; /* all filled in */
 	int refs;	  /* atomic: the owner's, and programs being compiled */
@@ -104,10 +105,20 @@ struct gpgpu_session {
 	GHashTable *contexts;
 	uint64_t memory, memory_max, memory_limit;
 	struct gpgpu_stats stats; /* but the times and the memory */
+	struct list retired_fresh, retired_waiting; /* retire.c */
+	bool retiring;
+	struct gp_map **inner; /* GP_MAX_INNER: maps that are values of others, as programs see them; or NULL */
+	struct gp_map_object **inner_objects; /* the same */
+	uint32_t inner_used, inner_next;
+	struct list fibs;  /* FIB maps, those made last first */
 	struct gp_cache *cache;
 	int64_t compile_budget; /* ns of compiling that it may still use */
 	uint64_t compile_refilled; /* when that was last topped up; 0: never */
 	uint64_t pause_start, paused_ns; /* time in pauses does not count for time limits */
+
+	pthread_mutex_t records_lock; /* innermost: records.c */
+	uint64_t prints_since, prints_hidden; /* lines that programs printed; records_lock */
+	uint32_t prints;
 
 	/* compiler's lock */
 	uint64_t compile_vtime;
@@ -118,6 +129,7 @@ struct gpgpu_session {
 	struct list engine_link;
 	struct gp_sched_tenant tenant;
 	uint32_t slices;	 /* running now */
+	uint32_t phase, phase_slices[2]; /* retire.c */
 	bool waited_for;	 /* somebody waits for slices to become 0 */
 	bool corked;   /* atomic: do not wake threads yet */
 	bool unkicked;   /* a job came while corked */
@@ -181,7 +193,7 @@ gp_handler gp_cmd_get_caps, gp_cmd_get_stats;
 gp_handler gp_cmd_ctx_create, gp_cmd_ctx_destroy, gp_cmd_ctx_attach, gp_cmd_ctx_detach;
 gp_handler gp_cmd_buffer_create, gp_cmd_buffer_destroy;
 gp_handler gp_cmd_map_create, gp_cmd_map_destroy, gp_cmd_map_op, gp_cmd_map_freeze;
-gp_handler gp_cmd_map_dump, gp_cmd_map_load;
+gp_handler gp_cmd_map_dump, gp_cmd_map_load, gp_cmd_map_read;
 gp_handler gp_cmd_prog_create, gp_cmd_prog_destroy, gp_cmd_prog_info;
 gp_handler gp_cmd_job_cancel, gp_cmd_dispatch, gp_cmd_copy, gp_cmd_nop, gp_cmd_packets;
 

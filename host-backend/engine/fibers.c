@@ -150,10 +150,8 @@ static _Noreturn void end_fiber(struct gp_fibers *f)
 /* Return: whether it ran; it does not once the slice is to end. */
 static bool run_item(struct gp_fibers *f, struct fiber *fiber, uint64_t item)
 {
-	struct gp_faults faults = { 0 };
-	bool ran = gp_job_run_item(f->job, &f->env, &fiber->thread, item, &faults);
+	bool ran = gp_job_run_item(f->job, f->chunk, &f->env, &fiber->thread, item);
 
-	gp_faults_add(&f->chunk->faults, &faults);
 	f->chunk->ran += ran;
 	return ran;
 }

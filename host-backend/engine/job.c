@@ -20,6 +20,7 @@
 #include <string.h>
 #include "engine.h"
 #include "job.h"
+#include "retire.h"
 #include "rt/clock.h"
 
 static void end_job(struct gp_job *job, struct list *done);
@@ -349,6 +350,7 @@ static void end_job(struct gp_job *job, struct list *done)
 	if (s->resetting)
 		pthread_cond_broadcast(&s->changed);
 	gp_context_ended(s, ctx, done);
+	gp_retire_run(s);
 }
 
 void gp_job_finish(struct gp_job *job)

@@ -96,6 +96,8 @@ struct gp_job {
 	bool finishing; /* whoever set it ends the job */
 };
 
+#define GP_CHUNK_OTHERS 16
+
 /* What one slice runs. */
 struct gp_chunk {
 	uint64_t first, count;  /* with parts: positions in the part */
@@ -103,6 +105,9 @@ struct gp_chunk {
 	bool all_parts;  /* instead of one: whatever is left of each */
 	uint64_t ran;   /* out */
 	struct gp_faults faults; /* out */
+	struct gp_program *others[GP_CHUNK_OTHERS]; /* out: reached by tail calls, that leave something */
+	uint32_t num_others;
+	uint32_t phase;   /* gp_slice_end() */
 };
 
 #define GP_COPY_ITEM (64u << 10) /* bytes that COPY and FILL count as one item */
@@ -148,16 +153,25 @@ void gp_job_start(struct gp_job *job);
 bool gp_job_has_work(const struct gp_job *job);
 /* gp_job_take() - the next chunk, of about @slice_ns; takes the job out of the scheduler with the last. */
 void gp_job_take(struct gp_job *job, uint64_t slice_ns, struct gp_chunk *chunk, uint64_t now);
-/* gp_job_run() - run @chunk on the calling thread. No lock held. */
+/*
+ * gp_job_run() - run @chunk on the calling thread. No lock held.
+ * @stop: two enum gp_stop: what has been asked for, and that if it is GP_STOP_NOW.
+ */
 void gp_job_run(struct gp_job *job, struct gp_chunk *chunk, struct gp_thread *thread,
 		const volatile uint32_t *stop);
 /* gp_job_run_item() - run one item. Return: whether it ran; not so once the slice is to end. */
-bool gp_job_run_item(const struct gp_job *job, const struct gp_env *env, struct gp_thread *thread,
-		     uint64_t item, struct gp_faults *faults);
+bool gp_job_run_item(const struct gp_job *job, struct gp_chunk *chunk, const struct gp_env *env,
+		     struct gp_thread *thread, uint64_t item);
 /* gp_faults_add() - @more to @sum. */
 void gp_faults_add(struct gp_faults *sum, const struct gp_faults *more);
 /* gp_job_put() - @chunk took @ns. Return: true if the job has ended and the caller must finish it. */
 bool gp_job_put(struct gp_job *job, struct gp_chunk *chunk, uint64_t ns, uint64_t now);
+
+/* chain.c */
+
+/* gp_packets_run() - run packets, and what they call in turn. Return: how many; fewer only when told to stop. */
+uint64_t gp_packets_run(const struct gp_job *job, struct gp_chunk *chunk, const struct gp_env *env,
+			struct gp_thread *thread, uint64_t first, uint64_t count);
 
 /* flow.c */
 

@@ -31,7 +31,7 @@ static struct gp_result check_dump(const struct gp_map_object *map, const struct
 	const struct virtio_gpgpu_req_map_dump *r = (const void *)req->bytes;
 	uint32_t room = gp_pad8(r->key_size);
 
-	if (!map->desc.key_size)
+	if (!map->desc.key_size || gp_map_has_records(map->desc.type))
 		return GP_ERR(INVALID, KIND, map->desc.type);
 	if (r->key_size && r->key_size != map->desc.key_size)
 		return GP_ERR(INVALID, SIZE, OFF(key_size));
@@ -70,6 +70,9 @@ static struct gp_result fill_dump(struct gp_map_object *map, const uint8_t *key,
 		result = gp_map_lookup_value(map, to, to + key_bytes);
 		memcpy(last, to, map->desc.key_size);
 		key = last;
+		/* An element of an array that is empty comes as zeros, so that the walk gets on. */
+		if (result.status == VIRTIO_GPGPU_S_NOT_FOUND && gp_map_has_gaps(map->desc.type))
+			result = GP_OK;
 		if (result.status == VIRTIO_GPGPU_S_NOT_FOUND) {
 			memset(to, 0, bytes);
 			continue;

@@ -13,6 +13,7 @@
 #include <string.h>
 #include "engine.h"
 #include "job.h"
+#include "retire.h"
 
 static const uint32_t object_reason[] = {
 	[VIRTIO_GPGPU_OBJ_BUFFER] = VIRTIO_GPGPU_R_BUFFER,
@@ -137,6 +138,11 @@ struct gp_result gp_object_find_req(struct gpgpu_session *s, uint32_t type, cons
 	return GP_OK;
 }
 
+bool gp_object_attached(const struct gp_object *object, uint32_t ctx)
+{
+	return attached(object, ctx);
+}
+
 struct gp_object *gp_object_ref(struct gp_object *object)
 {
 	object->refs++;
@@ -168,6 +174,8 @@ void gp_object_remove(struct gp_object *object)
 		return;
 	object->listed = false;
 	g_hash_table_remove(object->session->tables[object->type].by_id, key_of(object->id));
+	if (object->type == VIRTIO_GPGPU_OBJ_MAP)
+		gp_map_unlisted((struct gp_map_object *)object);
 	gp_object_unref(object);
 }
 
@@ -190,6 +198,8 @@ static gboolean sweep_object(gpointer key, gpointer value, gpointer opaque)
 			return FALSE;
 	}
 	object->listed = false;
+	if (object->type == VIRTIO_GPGPU_OBJ_MAP)
+		gp_map_unlisted((struct gp_map_object *)object);
 	gp_object_unref(object);
 	return TRUE;
 }
@@ -212,6 +222,8 @@ void gp_objects_remove_all(struct gpgpu_session *s)
 	gpointer value;
 
 	sweep_objects(s, &(struct sweep){ .all = true });
+	/* Nothing runs: what only a program could have used goes, too. */
+	gp_retire_all(s);
 	g_hash_table_iter_init(&iter, s->contexts);
 	while (g_hash_table_iter_next(&iter, NULL, &value)) {
 		struct gp_context *ctx = value;

@@ -62,6 +62,11 @@ struct gp_map_object {
 	struct gp_map *map;
 	struct gp_map_desc desc;
 	bool frozen;  /* by MAP_FREEZE: the guest may not write it any more */
+	struct gp_program **progs; /* PROG_ARRAY: desc.max_entries, each NULL or with a reference; atomic */
+	uint32_t slot;  /* in session->inner while it is a value of another map; with slot_uses */
+	uint32_t slot_uses; /* values that name it, and values that did while a program may still use them */
+	bool notified;  /* RINGBUF, PERF_EVENT_ARRAY: the guest has been told of records; records_lock */
+	struct list fib_link; /* FIB: in session->fibs */
 };
 
 struct gp_program {
@@ -70,7 +75,13 @@ struct gp_program {
 	uint32_t num_args;
 	uint32_t num_insns;
 	uint32_t num_maps;
+	char name[32];
+	bool tail_calls; /* it makes some */
+	bool prints;
+	bool has_records; /* it uses maps that hold records, itself or as values of others */
 	uint8_t arg_kind[VIRTIO_GPGPU_MAX_ARGS];
+	struct gp_map_object *fib; /* reference, or NULL: what bpf_fib_lookup() answers from */
+	struct gp_log *log; /* NULL: it prints nothing */
 	struct gp_map_object **map_objects; /* num_maps, each with a reference */
 	struct gp_map **maps; /* the same, as generated code sees them */
 	struct gp_image *image; /* NULL while it is being compiled */
@@ -107,6 +118,7 @@ struct gp_result gp_object_find(struct gpgpu_session *s, uint32_t type, uint32_t
 /* gp_object_find_req() - the same for a struct virtio_gpgpu_req_id. @destroy: context 0 may. */
 struct gp_result gp_object_find_req(struct gpgpu_session *s, uint32_t type, const struct gp_request *req,
 				    bool destroy, struct gp_object **out);
+bool gp_object_attached(const struct gp_object *object, uint32_t ctx);
 /* gp_object_remove() - out of the table, if it is there still; freed once nobody uses it. */
 void gp_object_remove(struct gp_object *object);
 struct gp_object *gp_object_ref(struct gp_object *object);
@@ -125,7 +137,11 @@ void gp_context_ended(struct gpgpu_session *s, struct gp_context *ctx, struct li
 /* Per kind; object.c calls them when the last reference goes. */
 void gp_buffer_release(struct gp_buffer *buffer);
 void gp_map_release(struct gp_map_object *map);
+/* gp_map_unlisted() - no id names it any more: what would keep programs alive in a circle goes. */
+void gp_map_unlisted(struct gp_map_object *map);
 void gp_program_release(struct gp_program *prog);
+/* gp_program_env() - what @prog itself needs of the outside. */
+void gp_program_env(const struct gp_program *prog, struct gp_env *env);
 
 /* gp_charge() - take @bytes of the session's memory. Return: false if over its limit. */
 bool gp_charge(struct gpgpu_session *s, uint64_t bytes);

@@ -12,12 +12,16 @@
  */
 #include <string.h>
 #include "compile.h"
-#include "engine.h"
+#include "map.h"
+#include "rt/log.h"
 
 void gp_program_release(struct gp_program *prog)
 {
 	for (uint32_t i = 0; i < prog->num_maps; i++)
 		gp_object_unref(&prog->map_objects[i]->object);
+	if (prog->fib)
+		gp_object_unref(&prog->fib->object);
+	g_free(prog->log);
 	g_free(prog->map_objects);
 	g_free(prog->maps);
 	if (prog->image)
@@ -86,6 +90,7 @@ static int map_index(struct gp_program *prog, struct gp_compile *compile, struct
 	gp_object_ref(&map->object);
 	prog->map_objects[prog->num_maps] = map;
 	prog->maps[prog->num_maps] = map->map;
+	prog->has_records |= gp_map_has_records(map->desc.type) || gp_map_has_records(map->desc.inner.type);
 	compile->maps[prog->num_maps] = map->desc;
 	return (int)prog->num_maps++;
 }
@@ -117,6 +122,58 @@ static struct gp_result resolve_maps(struct gpgpu_session *s, uint32_t ctx, stru
 	return GP_OK;
 }
 
+/* The routes that the context has: the FIB map made last. */
+static void find_fib(struct gpgpu_session *s, uint32_t ctx, struct gp_program *prog)
+{
+	struct list *pos, *next;
+
+	list_for_each_safe(pos, next, &s->fibs)
+	{
+		struct gp_map_object *map = container_of(pos, struct gp_map_object, fib_link);
+
+		if (!map->object.listed || !gp_object_attached(&map->object, ctx))
+			continue;
+		prog->fib = map;
+		gp_object_ref(&map->object);
+		return;
+	}
+}
+
+/* Some helpers need something of the engine. */
+static void prepare_helpers(struct gpgpu_session *s, uint32_t ctx, struct gp_program *prog,
+			    const struct bpf_insn *insns)
+{
+	for (uint32_t i = 0; i < prog->num_insns; i++) {
+		if (insns[i].code == (BPF_LD | BPF_IMM | BPF_DW)) {
+			i++;
+			continue;
+		}
+		if (insns[i].code != (BPF_JMP | BPF_CALL) || insns[i].src_reg)
+			continue;
+		if (insns[i].imm == BPF_FUNC_fib_lookup && !prog->fib)
+			find_fib(s, ctx, prog);
+		prog->prints |= insns[i].imm == BPF_FUNC_trace_printk;
+		prog->tail_calls |= insns[i].imm == BPF_FUNC_tail_call;
+	}
+}
+
+void gp_program_env(const struct gp_program *prog, struct gp_env *env)
+{
+	env->maps = prog->maps;
+	env->num_maps = prog->num_maps;
+	env->fib = prog->fib ? prog->fib->map : NULL;
+	env->log = prog->log;
+}
+
+/* For people, of whom the guest is none: printable. */
+static void copy_name(char name[32], const uint8_t *from)
+{
+	g_strlcpy(name, (const char *)from, 32);
+	for (char *c = name; *c; c++)
+		if (!g_ascii_isprint(*c))
+			*c = '?';
+}
+
 static struct gp_program *new_program(const struct virtio_gpgpu_req_prog_create *r)
 {
 	struct gp_program *prog = g_new0(struct gp_program, 1);
@@ -125,6 +182,7 @@ static struct gp_program *new_program(const struct virtio_gpgpu_req_prog_create 
 	prog->num_args = r->num_args;
 	prog->num_insns = r->num_insns;
 	memcpy(prog->arg_kind, r->arg_kind, sizeof(prog->arg_kind));
+	copy_name(prog->name, r->name);
 	prog->map_objects = g_new0(struct gp_map_object *, GP_MAX_PROG_MAPS);
 	prog->maps = g_new0(struct gp_map *, GP_MAX_PROG_MAPS);
 	return prog;
@@ -151,6 +209,7 @@ void gp_program_done(struct gp_compile *compile, struct gp_image *image, const s
 	struct gp_program *prog = compile->program;
 	struct gp_request *req = compile->req;
 	struct gp_result result = { verdict->status, verdict->reason, verdict->insn };
+	uint64_t bytes = (image ? image->map_bytes : 0) + (prog->prints ? sizeof(struct gp_log) : 0);
 
 	compile->req = NULL;
 	compile->program = NULL;
@@ -161,7 +220,7 @@ void gp_program_done(struct gp_compile *compile, struct gp_image *image, const s
 		gp_image_unref(image);
 		image = NULL;
 		result = GP_ERR(CANCELLED, PROG, prog->object.id);
-	} else if (image && !gp_charge(s, image->map_bytes)) {
+	} else if (image && !gp_charge(s, bytes)) {
 		gp_image_unref(image);
 		image = NULL;
 		result = GP_ERR(NO_MEMORY, MEMORY_LIMIT, s->memory_limit);
@@ -169,7 +228,9 @@ void gp_program_done(struct gp_compile *compile, struct gp_image *image, const s
 	if (image) {
 		prog->image = image;
 		prog->compile_ns = image->compile_ns;
-		prog->object.memory = image->map_bytes;
+		prog->object.memory = bytes;
+		if (prog->prints)
+			prog->log = g_new0(struct gp_log, 1);
 		result = GP_OK;
 	} else if (!result.status) {
 		result = GP_ERR(REJECTED, COMPILER, 0);
@@ -222,6 +283,7 @@ struct gp_result gp_cmd_prog_create(struct gpgpu_session *s, struct gp_context *
 		gp_compile_free(compile);
 		return result;
 	}
+	prepare_helpers(s, ctx->id, prog, compile->insns);
 	prog->object.memory = bytes;
 	gp_object_add(s, &prog->object, VIRTIO_GPGPU_OBJ_PROG, r->id, ctx->id);
 

@@ -15,6 +15,7 @@
 #include "engine.h"
 #include "fibers.h"
 #include "job.h"
+#include "map.h"
 
 #define MIN_CHUNK_NS 20000 /* less is not worth handing to another thread */
 #define MAX_GROWTH   16
@@ -158,18 +159,6 @@ static void run_copy(const struct gp_job *job, struct gp_chunk *chunk, const vol
 	}
 }
 
-static uint64_t run_packets(const struct gp_job *job, const struct gp_env *env, struct gp_thread *thread,
-			    uint64_t first, uint64_t count, struct gp_faults *faults)
-{
-	const struct gp_image *image = job->prog->image;
-	gp_xdp_entry *entry = (gp_xdp_entry *)((uintptr_t)image->code + image->entry);
-	struct gp_faults found = { 0 };
-	uint64_t ran = entry(env, thread, job->in, job->out, first, count, &found);
-
-	gp_faults_add(faults, &found);
-	return ran;
-}
-
 /* Packets of a part, in order; those that are neighbours in the batch too are run by one call. */
 static void run_flow(const struct gp_job *job, const struct gp_env *env, struct gp_thread *thread,
 		     struct gp_chunk *chunk)
@@ -181,22 +170,42 @@ static void run_flow(const struct gp_job *job, const struct gp_env *env, struct 
 
 		while (i + n < chunk->count && order[i + n] == order[i] + n)
 			n++;
-		ran = run_packets(job, env, thread, order[i], n, &chunk->faults);
+		ran = gp_packets_run(job, chunk, env, thread, order[i], n);
 		chunk->ran += ran;
 		if (ran < n)
 			break;
 	}
 }
 
-bool gp_job_run_item(const struct gp_job *job, const struct gp_env *env, struct gp_thread *thread,
-		     uint64_t item, struct gp_faults *faults)
+static uint64_t run_grid(const struct gp_job *job, struct gp_chunk *chunk, const struct gp_env *env,
+			 struct gp_thread *thread, uint64_t first, uint64_t count)
 {
 	const struct gp_image *image = job->prog->image;
 	gp_grid_entry *entry = (gp_grid_entry *)((uintptr_t)image->code + image->entry);
+	struct gp_faults found = { 0 };
+	uint64_t ran = entry(env, thread, &job->grid, first, count, &found);
 
+	gp_faults_add(&chunk->faults, &found);
+	return ran;
+}
+
+bool gp_job_run_item(const struct gp_job *job, struct gp_chunk *chunk, const struct gp_env *env,
+		     struct gp_thread *thread, uint64_t item)
+{
 	if (job->type == VIRTIO_GPGPU_CMD_PACKETS)
-		return run_packets(job, env, thread, item, 1, faults);
-	return entry(env, thread, &job->grid, item, 1, faults);
+		return gp_packets_run(job, chunk, env, thread, item, 1);
+	return run_grid(job, chunk, env, thread, item, 1);
+}
+
+/* What programs left for somebody to read. */
+static void show_what_is_left(const struct gp_job *job, const struct gp_chunk *chunk)
+{
+	for (uint32_t i = 0; i <= chunk->num_others; i++) {
+		struct gp_program *prog = i ? chunk->others[i - 1] : job->prog;
+
+		gp_records_tell(job->session, prog);
+		gp_prints_show(job->session, prog);
+	}
 }
 
 void gp_job_run(struct gp_job *job, struct gp_chunk *chunk, struct gp_thread *thread,
@@ -206,29 +215,18 @@ void gp_job_run(struct gp_job *job, struct gp_chunk *chunk, struct gp_thread *th
 
 	env.stop = stop;
 	env.alone = engine_of(job)->servers == 1 && !engine_of(job)->fibers;
-	if (engine_of(job)->fibers && job->prog) {
-		gp_fibers_run(engine_of(job)->fibers, job, chunk, &env);
-		return;
-	}
-	switch (job->type) {
-	case VIRTIO_GPGPU_CMD_DISPATCH: {
-		const struct gp_image *image = job->prog->image;
-		gp_grid_entry *entry = (gp_grid_entry *)((uintptr_t)image->code + image->entry);
-
-		chunk->ran = entry(&env, thread, &job->grid, chunk->first, chunk->count, &chunk->faults);
-		break;
-	}
-	case VIRTIO_GPGPU_CMD_PACKETS:
-		if (job->order)
-			run_flow(job, &env, thread, chunk);
-		else
-			chunk->ran =
-				run_packets(job, &env, thread, chunk->first, chunk->count, &chunk->faults);
-		break;
-	default:
+	if (!job->prog)
 		run_copy(job, chunk, stop);
-		break;
-	}
+	else if (engine_of(job)->fibers)
+		gp_fibers_run(engine_of(job)->fibers, job, chunk, &env);
+	else if (job->type == VIRTIO_GPGPU_CMD_DISPATCH)
+		chunk->ran = run_grid(job, chunk, &env, thread, chunk->first, chunk->count);
+	else if (job->order)
+		run_flow(job, &env, thread, chunk);
+	else
+		chunk->ran = gp_packets_run(job, chunk, &env, thread, chunk->first, chunk->count);
+	if (job->prog)
+		show_what_is_left(job, chunk);
 }
 
 /* What a slice that was ended early did not run. */

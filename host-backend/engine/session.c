@@ -20,6 +20,7 @@
 #include "engine.h"
 #include "job.h"
 #include "map.h"
+#include "retire.h"
 
 static const struct gpgpu_limits limit_default = {
 	.max_contexts = 256,
@@ -94,12 +95,16 @@ struct gpgpu_session *gpgpu_session_new(struct gpgpu_engine *engine,
 	s->shm = options->shm;
 	s->shm_size = options->shm_size;
 	s->event = options->event;
+	s->log = options->log;
 	s->event_opaque = options->event_opaque;
 	s->limits = options->limits;
 	fill_limits(&s->limits);
 	s->refs = 1;
 	pthread_mutex_init(&s->lock, NULL);
+	pthread_mutex_init(&s->records_lock, NULL);
 	pthread_cond_init(&s->changed, NULL);
+	gp_retire_init(s);
+	list_init(&s->fibs);
 	s->features = options->features;
 	s->generation = options->generation;
 	list_init(&s->deferred);
@@ -132,7 +137,10 @@ void gp_session_unref(struct gpgpu_session *s)
 	gp_cache_free(s->cache);
 	g_sequence_free(s->waiting);
 	pthread_cond_destroy(&s->changed);
+	pthread_mutex_destroy(&s->records_lock);
 	pthread_mutex_destroy(&s->lock);
+	g_free(s->inner);
+	g_free(s->inner_objects);
 	g_free(s->name);
 	g_free(s);
 }

@@ -69,6 +69,9 @@ struct gpgpu_limits {   /* 0: the engine's default; larger than its maximum: the
 /* Called on an engine thread. @event: struct virtio_gpgpu_event's type, reason and value. */
 typedef void gpgpu_event_fn(void *opaque, uint32_t type, uint32_t reason, uint64_t value);
 
+/* Called on an engine thread with a line for the log, without a newline. */
+typedef void gpgpu_log_fn(void *opaque, const char *line);
+
 struct gpgpu_session_options {
 	const char *name;  /* for logs; copied */
 	void *shm;   /* the device's shared memory, mapped; NULL with shm_size 0 */
@@ -78,7 +81,8 @@ struct gpgpu_session_options {
 	struct gpgpu_quota quota;
 	struct gpgpu_limits limits;
 	gpgpu_event_fn *event;  /* may be NULL */
-	void *event_opaque;
+	gpgpu_log_fn *log; /* may be NULL */
+	void *event_opaque; /* of both */
 };
 
 struct gpgpu_session *gpgpu_session_new(struct gpgpu_engine *engine,

@@ -319,6 +319,12 @@ static void free_link(struct link *link)
 	g_free(link);
 }
 
+/* What a program printed. */
+static void put_line(void *opaque, const char *line)
+{
+	log_line("%s", line);
+}
+
 struct link *link_open(struct gpgpu_engine *engine, const struct gpgpu_msg_open *msg, int fds[4],
 		       gpgpu_event_fn *event, void *event_opaque, GError **error)
 {
@@ -351,6 +357,7 @@ struct link *link_open(struct gpgpu_engine *engine, const struct gpgpu_msg_open 
 	options.shm = link->reserved ? link->reserved + GUARD : NULL;
 	options.event = event;
 	options.event_opaque = event_opaque;
+	options.log = put_line;
 	link->session = gpgpu_session_new(engine, &options, error);
 	if (!link->session)
 		goto fail;

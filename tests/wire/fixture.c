@@ -91,6 +91,9 @@ static void make_objects(struct wire_client *c)
 	check_ok(wire_map(c, OTHER_CTX, MAP_OTHER, VIRTIO_GPGPU_MAP_HASH, 4, 8, 16, 0));
 	check_ok(wire_map(c, CTX, MAP_PERCPU, VIRTIO_GPGPU_MAP_PERCPU_ARRAY, 4, 8, 4, 0));
 	check_ok(wire_map(c, CTX, MAP_LPM, VIRTIO_GPGPU_MAP_LPM_TRIE, 8, 8, 16, 0));
+	check_ok(wire_map(c, CTX, MAP_RING, VIRTIO_GPGPU_MAP_RINGBUF, 0, 0, 4096, 0));
+	check_ok(wire_map_of(c, CTX, MAP_OUTER, VIRTIO_GPGPU_MAP_ARRAY_OF_MAPS, 4, 4, MAP_ARRAY));
+	check_ok(wire_map(c, CTX, MAP_PROGS, VIRTIO_GPGPU_MAP_PROG_ARRAY, 4, 4, 4, 0));
 }
 
 void setup_objects(void)

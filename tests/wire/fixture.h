@@ -26,6 +26,9 @@ enum {
 	MAP_OTHER = 3,  /* of OTHER_CTX only */
 	MAP_PERCPU = 4, /* 8 bytes, 4 elements */
 	MAP_LPM = 5,  /* 4 + 4 to 8 bytes, 16 elements */
+	MAP_RING = 6,  /* ring buffer of 4,096 bytes */
+	MAP_OUTER = 7, /* array of 4 maps like MAP_ARRAY */
+	MAP_PROGS = 8, /* program array, 4 elements */
 	PROG_ADD = 1,  /* kernel: out[i] = i + value; arguments: buffer, value */
 	PROG_PASS = 2,  /* XDP_PASS */
 	PROG_COUNT =

@@ -28,6 +28,15 @@ union request {
 		struct virtio_gpgpu_req_map_op op;
 		uint8_t key[8], value[8];
 	} map_op;
+	struct {
+		struct virtio_gpgpu_req_map_load r;
+		uint8_t key[8], value[8];
+	} load;
+	struct {
+		struct virtio_gpgpu_req_map_dump r;
+		uint8_t key[8];
+	} dump;
+	struct virtio_gpgpu_req_map_read read;
 	struct virtio_gpgpu_req_prog_create prog;
 	struct {
 		struct virtio_gpgpu_req_dispatch r;
@@ -99,6 +108,13 @@ static const struct command commands[] = {
 	CMD(MAP_LOOKUP, CONTROL, 56, 48,
 	    .map_op = { .op = { .hdr = HDR, .id = MAP_HASH, .key_size = 4 }, .key = { 1 } }),
 	CMD(MAP_NEXT_KEY, CONTROL, 48, 48, .map_op = { .op = { .hdr = HDR, .id = MAP_HASH } }),
+	CMD(MAP_LOAD, CONTROL, 64, 40,
+	    .load = { .r = { .hdr = HDR, .id = MAP_HASH, .count = 1 }, .key = { 2 }, .value = { 7 } }),
+	CMD(MAP_DUMP, CONTROL, 56, 40 + 16,
+	    .dump = { .r = { .hdr = HDR, .id = MAP_HASH, .key_size = 4, .max_entries = 1 }, .key = { 9 } }),
+	CMD(MAP_POP, CONTROL, 56, 48,
+	    .map_op = { .op = { .hdr = HDR, .id = MAP_HASH, .key_size = 4 }, .key = { 2 } }),
+	CMD(MAP_READ, CONTROL, 40, 48, .read = { .hdr = HDR, .id = MAP_RING, .max_bytes = 8 }),
 	CMD(MAP_DELETE, CONTROL, 56, RESP,
 	    .map_op = { .op = { .hdr = HDR, .id = MAP_HASH, .key_size = 4 }, .key = { 1 } }),
 	CMD(MAP_FREEZE, CONTROL, 40, RESP, .id = { .hdr = HDR, .id = MAP_LPM }),
@@ -227,6 +243,14 @@ static const struct wrong wrongs[] = {
 	W(MAP_CREATE, req_map_create, max_entries, 0, INVALID, COUNT),
 	W(MAP_CREATE, req_map_create, map_flags, 1u << 31, UNSUPPORTED, FLAGS),
 	W(MAP_CREATE, req_map_create, name[15], 1, INVALID, RESERVED),
+	W(MAP_CREATE, req_map_create, inner, MAP_ARRAY, INVALID, INNER), /* not of a map of maps */
+	W(MAP_CREATE, req_map_create, reserved, 1, INVALID, RESERVED),
+	/* What needs another shape than this one. */
+	W(MAP_CREATE, req_map_create, map_type, VIRTIO_GPGPU_MAP_RINGBUF, INVALID, SIZE),
+	W(MAP_CREATE, req_map_create, map_type, VIRTIO_GPGPU_MAP_QUEUE, INVALID, SIZE),
+	W(MAP_CREATE, req_map_create, map_type, VIRTIO_GPGPU_MAP_PROG_ARRAY, INVALID, SIZE),
+	W(MAP_CREATE, req_map_create, map_type, VIRTIO_GPGPU_MAP_FIB, INVALID, SIZE),
+	W(MAP_CREATE, req_map_create, map_type, VIRTIO_GPGPU_MAP_ARRAY_OF_MAPS, INVALID, SIZE),
 	W(MAP_DESTROY, req_id, id, 50, NOT_FOUND, MAP),
 	W(MAP_DESTROY, req_id, id, MAP_OTHER, PERMISSION, MAP),
 	W(MAP_DESTROY, req_id, reserved, 1, INVALID, RESERVED),
@@ -250,6 +274,44 @@ static const struct wrong wrongs[] = {
 	W(MAP_UPDATE, req_map_op, op_flags, 3, INVALID, FLAGS),
 	W(MAP_UPDATE, req_map_op, op_flags, UINT32_MAX, INVALID, FLAGS),
 	WT(MAP_UPDATE, map_op, key[5], 1, INVALID, RESERVED),
+	W(MAP_POP, req_map_op, id, 50, NOT_FOUND, MAP),
+	W(MAP_POP, req_map_op, id, MAP_OTHER, PERMISSION, MAP),
+	W(MAP_POP, req_map_op, id, MAP_RING, INVALID, KIND),
+	W(MAP_POP, req_map_op, id, MAP_OUTER, INVALID, KIND),
+	W(MAP_POP, req_map_op, id, MAP_PROGS, INVALID, KIND),
+	W(MAP_POP, req_map_op, key_size, 8, INVALID, SIZE),
+	W(MAP_POP, req_map_op, value_size, 8, INVALID, SIZE),
+	W(MAP_POP, req_map_op, op_flags, 1, INVALID, FLAGS),
+	WT(MAP_POP, map_op, key[0], 99, NOT_FOUND, KEY),
+	WT(MAP_POP, map_op, key[4], 1, INVALID, RESERVED),
+	W(MAP_LOAD, req_map_load, id, 50, NOT_FOUND, MAP),
+	W(MAP_LOAD, req_map_load, id, MAP_OTHER, PERMISSION, MAP),
+	W(MAP_LOAD, req_map_load, count, 0, INVALID, COUNT),
+	W(MAP_LOAD, req_map_load, count, 2, INVALID, LENGTH),
+	W(MAP_LOAD, req_map_load, count, VIRTIO_GPGPU_MAX_ENTRIES + 1, INVALID, COUNT),
+	W(MAP_LOAD, req_map_load, count, UINT32_MAX, INVALID, COUNT),
+	W(MAP_LOAD, req_map_load, op_flags, 3, INVALID, FLAGS),
+	W(MAP_LOAD, req_map_load, reserved, 1, INVALID, RESERVED),
+	W(MAP_LOAD, req_map_load, op_flags, BPF_EXIST, NOT_FOUND, KEY),
+	WT(MAP_LOAD, load, key[4], 1, INVALID, RESERVED),
+	W(MAP_DUMP, req_map_dump, id, 50, NOT_FOUND, MAP),
+	W(MAP_DUMP, req_map_dump, id, MAP_OTHER, PERMISSION, MAP),
+	W(MAP_DUMP, req_map_dump, id, MAP_RING, INVALID, KIND),
+	W(MAP_DUMP, req_map_dump, key_size, 0, INVALID, LENGTH),
+	W(MAP_DUMP, req_map_dump, key_size, 8, INVALID, SIZE),
+	W(MAP_DUMP, req_map_dump, key_size, UINT32_MAX, INVALID, SIZE),
+	W(MAP_DUMP, req_map_dump, max_entries, 0, INVALID, COUNT),
+	W(MAP_DUMP, req_map_dump, max_entries, VIRTIO_GPGPU_MAX_ENTRIES + 1, INVALID, COUNT),
+	W(MAP_DUMP, req_map_dump, reserved, 1, INVALID, RESERVED),
+	WT(MAP_DUMP, dump, key[7], 1, INVALID, RESERVED),
+	W(MAP_READ, req_map_read, id, 50, NOT_FOUND, MAP),
+	W(MAP_READ, req_map_read, id, MAP_HASH, INVALID, KIND),
+	W(MAP_READ, req_map_read, max_bytes, 0, INVALID, SIZE),
+	W(MAP_READ, req_map_read, max_bytes, 7, INVALID, SIZE),
+	W(MAP_LOOKUP, req_map_op, id, MAP_RING, INVALID, KIND),
+	W(MAP_UPDATE, req_map_op, id, MAP_RING, INVALID, KIND),
+	W(MAP_DELETE, req_map_op, id, MAP_RING, INVALID, KIND),
+	W(MAP_NEXT_KEY, req_map_op, id, MAP_RING, INVALID, KIND),
 	W(MAP_DELETE, req_map_op, value_size, 8, INVALID, SIZE),
 	W(MAP_DELETE, req_map_op, op_flags, 1, INVALID, FLAGS),
 	WT(MAP_DELETE, map_op, key[0], 99, NOT_FOUND, KEY),

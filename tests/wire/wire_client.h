@@ -85,7 +85,10 @@ uint32_t wire_buffer(struct wire_client *c, uint32_t ctx, uint32_t id, uint32_t 
 		     uint64_t size);
 uint32_t wire_map(struct wire_client *c, uint32_t ctx, uint32_t id, uint32_t type, uint32_t key_size,
 		  uint32_t value_size, uint32_t max_entries, uint32_t flags);
-/* LOOKUP, UPDATE, DELETE, NEXT_KEY. @key: NULL for the first; @value_size: as it travels. */
+/* A map of maps, with the template @inner. */
+uint32_t wire_map_of(struct wire_client *c, uint32_t ctx, uint32_t id, uint32_t type, uint32_t key_size,
+		     uint32_t max_entries, uint32_t inner);
+/* LOOKUP, UPDATE, DELETE, NEXT_KEY, POP. @key: NULL for the first; @value_size: as it travels. */
 uint32_t wire_map_op(struct wire_client *c, uint32_t type, uint32_t ctx, uint32_t id, const void *key,
 		     uint32_t key_size, const void *value, uint32_t value_size, uint32_t flags,
 		     struct wire_answer **a);

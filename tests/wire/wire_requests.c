@@ -85,20 +85,38 @@ uint32_t wire_buffer(struct wire_client *c, uint32_t ctx, uint32_t id, uint32_t 
 	return control(c, &r, VIRTIO_GPGPU_CMD_BUFFER_CREATE, ctx, sizeof(r), CAPACITY, NULL);
 }
 
+static uint32_t make_map(struct wire_client *c, uint32_t ctx, struct virtio_gpgpu_req_map_create r)
+{
+	memcpy(r.name, "test", 4);
+	return control(c, &r, VIRTIO_GPGPU_CMD_MAP_CREATE, ctx, sizeof(r), CAPACITY, NULL);
+}
+
 uint32_t wire_map(struct wire_client *c, uint32_t ctx, uint32_t id, uint32_t type, uint32_t key_size,
 		  uint32_t value_size, uint32_t max_entries, uint32_t flags)
 {
-	struct virtio_gpgpu_req_map_create r = {
-		.id = id,
-		.map_type = type,
-		.key_size = key_size,
-		.value_size = value_size,
-		.max_entries = max_entries,
-		.map_flags = flags,
-		.name = "test",
-	};
+	return make_map(c, ctx,
+			(struct virtio_gpgpu_req_map_create){
+				.id = id,
+				.map_type = type,
+				.key_size = key_size,
+				.value_size = value_size,
+				.max_entries = max_entries,
+				.map_flags = flags,
+			});
+}
 
-	return control(c, &r, VIRTIO_GPGPU_CMD_MAP_CREATE, ctx, sizeof(r), CAPACITY, NULL);
+uint32_t wire_map_of(struct wire_client *c, uint32_t ctx, uint32_t id, uint32_t type, uint32_t key_size,
+		     uint32_t max_entries, uint32_t inner)
+{
+	return make_map(c, ctx,
+			(struct virtio_gpgpu_req_map_create){
+				.id = id,
+				.map_type = type,
+				.key_size = key_size,
+				.value_size = 4,
+				.max_entries = max_entries,
+				.inner = inner,
+			});
 }
 
 static size_t pad8(size_t size)

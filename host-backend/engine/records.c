@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * records.c - what programs leave for somebody to read: records in ring buffers, and lines in the log.
+ *
+ * How it works: at the end of a slice the maps with records that its program uses are looked at. Where there are some,
+ * and the guest has not been told since a read emptied the map, it is told by one event; so a map has at most one
+ * event under way however much is written. `notified` is cleared before a read looks: what is written after that is
+ * seen by the slice that wrote it, when it ends.
+ *
+ * Lines that a program prints are queued in its own struct gp_log (rt/log.h) and shown after the slice, at most
+ * MAX_LINES a second for a session; the rest is counted.
+ *
+ * Threads: device threads, and whoever executes MAP_READ. records_lock, a leaf, makes readers and those who look take
+ * turns; it also covers the log's reader and the rate.
+ */
+#include <errno.h>
+#include <string.h>
+#include "map.h"
+#include "rt/log.h"
+
+#define MAX_LINES 10 /* a second */
+
+/* ---------------------------------------------------------------------- records */
+
+/* Return: whether the guest is to be told of @map. records_lock held. */
+static bool is_news(struct gp_map_object *map)
+{
+	if (map->notified || !gp_map_records_pending(map->map))
+		return false;
+	map->notified = true;
+	return true;
+}
+
+static void tell(struct gpgpu_session *s, struct gp_map_object *map)
+{
+	bool news;
+
+	pthread_mutex_lock(&s->records_lock);
+	news = is_news(map);
+	pthread_mutex_unlock(&s->records_lock);
+	if (news && s->event)
+		s->event(s->event_opaque, VIRTIO_GPGPU_EV_MAP_DATA, VIRTIO_GPGPU_R_NONE, map->object.id);
+}
+
+/* Any of the maps that @outer may hold: which, only its program knew. */
+static void tell_inner(struct gpgpu_session *s, const struct gp_map_object *outer)
+{
+	for (uint32_t i = 0; i < GP_MAX_INNER; i++) {
+		struct gp_map_object *map = __atomic_load_n(&s->inner_objects[i], __ATOMIC_ACQUIRE);
+
+		if (map && map->desc.type == outer->desc.inner.type)
+			tell(s, map);
+	}
+}
+
+void gp_records_tell(struct gpgpu_session *s, const struct gp_program *prog)
+{
+	if (!prog->has_records)
+		return;
+	for (uint32_t i = 0; i < prog->num_maps; i++) {
+		struct gp_map_object *map = prog->map_objects[i];
+
+		if (gp_map_has_records(map->desc.type))
+			tell(s, map);
+		else if (gp_map_is_outer(map->desc.type) && gp_map_has_records(map->desc.inner.type))
+			tell_inner(s, map);
+	}
+}
+
+#define OFF(member) offsetof(struct virtio_gpgpu_req_map_read, member)
+
+struct gp_result gp_cmd_map_read(struct gpgpu_session *s, struct gp_context *ctx, struct gp_request *req,
+				 struct list *done)
+{
+	const struct virtio_gpgpu_req_map_read *r = (const void *)req->bytes;
+	struct virtio_gpgpu_resp_map_read *resp;
+	struct gp_map_object *map;
+	struct gp_object *object;
+	struct gp_result result;
+	uint64_t room, dropped = 0;
+	uint32_t num = 0;
+	int64_t bytes;
+
+	result = gp_object_find(s, VIRTIO_GPGPU_OBJ_MAP, r->id, ctx->id, &object);
+	if (result.status)
+		return result;
+	map = (struct gp_map_object *)object;
+	if (!gp_map_has_records(map->desc.type))
+		return GP_ERR(INVALID, KIND, map->desc.type);
+	if (r->max_bytes < sizeof(struct virtio_gpgpu_record))
+		return GP_ERR(INVALID, SIZE, OFF(max_bytes));
+	room = MIN(req->capacity, GP_MAX_REQUEST) - sizeof(*resp);
+	room = MIN(room, r->max_bytes);
+	resp = gp_response(req, sizeof(*resp) + room);
+
+	pthread_mutex_lock(&s->records_lock);
+	map->notified = false;
+	bytes = gp_map_records_read(map->map, resp + 1, room, &num, &dropped);
+	/* What is left is no news: the guest is reading. */
+	map->notified = gp_map_records_pending(map->map);
+	pthread_mutex_unlock(&s->records_lock);
+	if (bytes < 0) {
+		gp_response_drop(req);
+		return bytes == -EMSGSIZE ? GP_ERR(INVALID, RESPONSE_SPACE, room) : gp_map_result((int)bytes, map);
+	}
+	resp->bytes = (uint32_t)bytes;
+	resp->num_records = num;
+	resp->dropped = dropped;
+	req->response_length = sizeof(*resp) + (size_t)bytes;
+	return GP_OK;
+}
+
+/* ------------------------------------------------------------------------ lines */
+
+/* Return: whether one more line may be shown now. records_lock held. */
+static bool may_show(struct gpgpu_session *s, uint64_t *hidden)
+{
+	uint64_t now = gp_now();
+
+	*hidden = 0;
+	if (now - s->prints_since >= 1000000000) {
+		s->prints_since = now;
+		s->prints = 0;
+		*hidden = s->prints_hidden;
+		s->prints_hidden = 0;
+	}
+	if (s->prints >= MAX_LINES) {
+		s->prints_hidden++;
+		return false;
+	}
+	s->prints++;
+	return true;
+}
+
+static void show(struct gpgpu_session *s, const struct gp_program *prog, const char *text, uint64_t hidden)
+{
+	char line[128 + GP_LOG_TEXT];
+
+	if (!s->log)
+		return;
+	if (hidden) {
+		g_snprintf(line, sizeof(line), "%s: %" G_GUINT64_FORMAT " lines of programs were not shown",
+			   s->name, hidden);
+		s->log(s->event_opaque, line);
+	}
+	g_snprintf(line, sizeof(line), "%.64s: program '%s' prints: %s", s->name, prog->name, text);
+	s->log(s->event_opaque, line);
+}
+
+void gp_prints_show(struct gpgpu_session *s, struct gp_program *prog)
+{
+	char text[GP_LOG_TEXT];
+	uint64_t hidden;
+	bool shown;
+	int length;
+
+	/* A look without the lock costs nothing; what is missed is shown after the next slice. */
+	while (prog->log && __atomic_load_n(&prog->log->head, __ATOMIC_RELAXED) !=
+				    __atomic_load_n(&prog->log->tail, __ATOMIC_RELAXED)) {
+		pthread_mutex_lock(&s->records_lock);
+		length = gp_log_take(prog->log, text);
+		shown = length >= 0 && may_show(s, &hidden);
+		pthread_mutex_unlock(&s->records_lock);
+		if (length < 0)
+			return;
+		if (shown)
+			show(s, prog, text, hidden);
+	}
+}

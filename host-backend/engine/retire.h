@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * retire.h - what programs that run may still use is let go of once they have ended.
+ */
+#ifndef GPGPU_RETIRE_H
+#define GPGPU_RETIRE_H
+
+#include "engine.h"
+
+void gp_retire_init(struct gpgpu_session *s);
+
+/*
+ * gp_retire() - drop a reference to @object once every slice that runs now has ended.
+ * @inner: it was a value of a map of maps: one use of its slot goes with it.
+ * Session's lock. The object may be gone on return.
+ */
+void gp_retire(struct gpgpu_session *s, struct gp_object *object, bool inner);
+
+/* gp_retire_run() - drop what can be dropped by now. Session's lock. */
+void gp_retire_run(struct gpgpu_session *s);
+
+/* gp_retire_all() - drop everything. No slice runs. Session's lock. */
+void gp_retire_all(struct gpgpu_session *s);
+
+/*
+ * gp_slice_begin() - a slice of @s starts; gp_slice_end() - it has ended. Engine's lock.
+ * Return: what gp_slice_end() is to be told.
+ */
+uint32_t gp_slice_begin(struct gpgpu_session *s);
+void gp_slice_end(struct gpgpu_session *s, uint32_t phase);
+
+#endif
