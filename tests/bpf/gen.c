@@ -73,25 +73,37 @@ uint64_t gen_constant(struct gen *g)
 
 void gen_emit(struct gen *g, struct bpf_insn insn)
 {
-	if (g->n == RANDOM_MAX_INSNS) {
+	if (g->n == g->max) {
 		fprintf(stderr, "random: program too long\n");
 		exit(2);
 	}
-	g->made->insns[g->n++] = insn;
+	g->out[g->n++] = insn;
+}
+
+void gen_emit2(struct gen *g, const struct bpf_insn pair[2])
+{
+	gen_emit(g, pair[0]);
+	gen_emit(g, pair[1]);
+}
+
+void gen_stack_pointer(struct gen *g, uint8_t reg, int32_t below)
+{
+	gen_emit(g, MOV64X(reg, R10));
+	gen_emit(g, ALU64K(BPF_ADD, reg, below));
 }
 
 uint8_t gen_read(struct gen *g)
 {
 	uint8_t reg;
 
-	if (!g->live) {
+	if (!(g->live & ~g->held)) {
 		reg = gen_write(g);
 		gen_emit(g, MOV64K(reg, (int32_t)gen_constant(g)));
 		return reg;
 	}
 	do
 		reg = (uint8_t)gen_below(g, 10);
-	while (!(g->live & 1u << reg));
+	while (!(g->live & ~g->held & 1u << reg));
 	return reg;
 }
 
@@ -113,6 +125,12 @@ void gen_after_call(struct gen *g)
 	g->live = (g->live & ~0x3eu) | 1;
 }
 
+void gen_void(struct gen *g)
+{
+	gen_emit(g, MOV64K(R0, (int32_t)gen_constant(g)));
+	g->live |= 1;
+}
+
 uint32_t gen_jump(struct gen *g, struct bpf_insn insn)
 {
 	gen_emit(g, insn);
@@ -121,7 +139,7 @@ uint32_t gen_jump(struct gen *g, struct bpf_insn insn)
 
 void gen_here(struct gen *g, uint32_t jump)
 {
-	struct bpf_insn *insn = &g->made->insns[jump];
+	struct bpf_insn *insn = &g->out[jump];
 
 	if (insn->code == (BPF_JMP32 | BPF_JA))
 		insn->imm = (int32_t)(g->n - jump - 1);
@@ -131,18 +149,35 @@ void gen_here(struct gen *g, uint32_t jump)
 
 void gen_packet(struct gen *g, uint32_t len)
 {
-	uint32_t jump;
+	uint32_t jump, good;
 
 	gen_emit(g, LDX(W, R6, R9, 0));
 	gen_emit(g, LDX(W, R1, R9, 4));
-	gen_emit(g, MOV64X(R2, R6));
-	gen_emit(g, ALU64K(BPF_ADD, R2, (int32_t)len));
 	g->live &= ~6u;
-	jump = gen_jump(g, JX(BPF_JLE, R2, R1, 0));
+	g->len = len;
+	if (gen_chance(g, 5)) {
+		/* By the difference, from which the kernel learns nothing. */
+		g->made->no_kernel = true;
+		gen_emit(g, ALU64X(BPF_SUB, R1, R6));
+		jump = gen_jump(g, JK(BPF_JGE, R1, (int32_t)len, 0));
+	} else {
+		gen_emit(g, MOV64X(R2, R6));
+		gen_emit(g, ALU64K(BPF_ADD, R2, (int32_t)len));
+		if (gen_chance(g, 40)) {
+			/* The way to go on is behind the way out. */
+			jump = gen_jump(g,
+					gen_chance(g, 50) ? JX(BPF_JGT, R2, R1, 0) : JX(BPF_JLT, R1, R2, 0));
+			good = gen_jump(g, JA(0));
+			gen_here(g, jump);
+			jump = good;
+		} else {
+			jump = gen_jump(g,
+					gen_chance(g, 50) ? JX(BPF_JLE, R2, R1, 0) : JX(BPF_JGE, R1, R2, 0));
+		}
+	}
 	gen_emit(g, MOV64K(R0, XDP_DROP));
 	gen_emit(g, EXIT);
 	gen_here(g, jump);
-	g->len = len;
 }
 
 struct bpf_insn gen_condition(struct gen *g)
@@ -192,24 +227,45 @@ static void branch(struct gen *g)
 	g->depth--;
 }
 
+/* Out of the innermost loop; what is live at its end is live here. */
+static void leave_loop(struct gen *g)
+{
+	if (g->num_breaks < GEN_BREAKS)
+		g->breaks[g->num_breaks++] = gen_jump(g, gen_condition(g));
+}
+
 /* Runs 1..6 times. R0-R5 are taken for uninitialised at its head, for the sake of the second round. */
 static void loop(struct gen *g)
 {
 	uint8_t counter = g->loops ? R7 : R8;
-	uint32_t times = 1 + gen_below(g, g->loops ? 4 : 6), head;
+	uint32_t times = 1 + gen_below(g, g->loops ? 4 : 6), head, live;
+	uint32_t outer[GEN_BREAKS], num_outer = g->num_breaks;
 	bool up = gen_chance(g, 50);
 	int64_t back;
 
+	memcpy(outer, g->breaks, sizeof(outer));
+	g->num_breaks = 0;
 	gen_emit(g, MOV64K(counter, up ? 0 : (int32_t)times));
 	g->live &= ~(0x3fu | 1u << counter);
+	live = g->live;
 	g->held |= 1u << counter;
 	g->loops++;
 	g->depth++;
 	head = g->n;
+	if (gen_chance(g, 30))
+		leave_loop(g);
 	block(g, 1 + gen_below(g, 4));
+	if (gen_chance(g, 30))
+		leave_loop(g);
 	gen_emit(g, ALU64K(BPF_ADD, counter, up ? 1 : -1));
 	back = (int64_t)head - g->n - 1;
 	gen_emit(g, up ? JK(BPF_JLT, counter, (int32_t)times, back) : JK(BPF_JNE, counter, 0, back));
+	for (uint32_t i = 0; i < g->num_breaks; i++)
+		gen_here(g, g->breaks[i]);
+	if (g->num_breaks)
+		g->live &= live;
+	memcpy(g->breaks, outer, sizeof(outer));
+	g->num_breaks = num_outer;
 	g->depth--;
 	g->loops--;
 	g->held &= ~(1u << counter);
@@ -219,24 +275,47 @@ static void loop(struct gen *g)
 static void call(struct gen *g)
 {
 	uint32_t callee = (uint32_t)g->level + gen_below(g, GEN_SUBS - (uint32_t)g->level), args = 1;
+	int args_at = GEN_SPILL - 40;
 	uint8_t source[5];
 
-	if (g->num_calls == 64)
+	if (g->num_calls == GEN_CALLS)
 		return;
 	for (int i = 0; i < 5; i++)
 		source[i] = gen_read(g);
 	for (int i = 0; i < 5; i++)
-		gen_emit(g, STX(DW, R10, -8 * (i + 1), source[i]));
+		gen_emit(g, STX(DW, R10, args_at + 8 * i, source[i]));
 	if (g->pointer_sub[callee]) {
-		gen_emit(g, MOV64X(R1, R10));
-		gen_emit(g, ALU64K(BPF_ADD, R1, -8 * (int32_t)(2 + gen_below(g, GEN_SLOTS - 2))));
+		gen_stack_pointer(g, R1, -8 * (int32_t)(2 + gen_below(g, (uint32_t)g->slots - 1)));
 		args = 2;
 	}
 	for (uint32_t i = args; i <= 5; i++)
-		gen_emit(g, LDX(DW, (uint8_t)i, R10, -8 * (int32_t)i));
+		gen_emit(g, LDX(DW, (uint8_t)i, R10, args_at + 8 * ((int32_t)i - 1)));
 	g->calls[g->num_calls] = g->n;
 	g->callee[g->num_calls++] = callee;
 	gen_emit(g, CALL_LOCAL(0));
+	gen_after_call(g);
+}
+
+/* Of a function with 16 bytes of this frame. */
+static void call_back(struct gen *g)
+{
+	const struct bpf_insn pair[] = { INSN(BPF_LD | BPF_IMM | BPF_DW, R2, BPF_PSEUDO_FUNC, 0, 0),
+					 INSN(0, 0, 0, 0, 0) };
+
+	if (g->num_calls == GEN_CALLS)
+		return;
+	if (gen_chance(g, 50)) {
+		gen_emit(g, MOV64X(R1, gen_read(g)));
+		gen_emit(g, ALU64K(BPF_AND, R1, 7));
+	} else {
+		gen_emit(g, MOV64K(R1, (int32_t)gen_below(g, 9)));
+	}
+	g->calls[g->num_calls] = g->n;
+	g->callee[g->num_calls++] = GEN_SUBS + gen_below(g, GEN_CALLBACKS);
+	gen_emit2(g, pair);
+	gen_stack_pointer(g, R3, -8 * (int32_t)(2 + gen_below(g, (uint32_t)g->slots - 1)));
+	gen_emit(g, MOV64K(R4, gen_chance(g, 95) ? 0 : 1));
+	gen_emit(g, CALL(BPF_FUNC_loop));
 	gen_after_call(g);
 }
 
@@ -246,23 +325,25 @@ static void statement(struct gen *g)
 
 	if (what < 32)
 		gen_alu(g);
-	else if (what < 40)
+	else if (what < 39)
 		gen_load_constant(g);
-	else if (what < 51)
+	else if (what < 50)
 		gen_stack(g);
-	else if (what < 64)
+	else if (what < 62)
 		gen_memory(g);
-	else if (what < 73 && g->depth < MAX_DEPTH)
+	else if (what < 71 && g->depth < MAX_DEPTH)
 		branch(g);
-	else if (what < 77 && g->loops < (g->main ? 2 : 1) && g->depth < MAX_DEPTH)
+	else if (what < 75 && g->loops < (g->main ? 2 : 1) && g->depth < MAX_DEPTH)
 		loop(g);
-	else if (what < 84)
+	else if (what < 83)
 		gen_map(g);
-	else if (what < 91)
+	else if (what < 90)
 		gen_helper(g);
-	else if (what < 94 && g->level < GEN_SUBS && g->loops < 2)
+	else if (what < 93 && g->level < GEN_SUBS && g->loops < 2)
 		call(g);
-	else if (what < 97)
+	else if (what < 95 && g->level < GEN_SUBS && g->loops < 2 && !(g->without & RANDOM_WITHOUT_LOOP))
+		call_back(g);
+	else if (what < 98)
 		gen_pointer(g);
 	else
 		gen_data(g);
@@ -274,9 +355,23 @@ static void block(struct gen *g, uint32_t statements)
 		statement(g);
 }
 
+/* The body of a main function: most are short, since what is wrong with a compiler mostly shows in few instructions. */
+static void body(struct gen *g)
+{
+	uint32_t size = gen_below(g, 100);
+
+	if (size < 60)
+		block(g, 1 + gen_below(g, 4));
+	else if (size < 92)
+		block(g, 4 + gen_below(g, 6));
+	else
+		block(g, 10 + gen_below(g, 20));
+}
+
 static void fill_stack(struct gen *g)
 {
-	for (int i = 1; i <= GEN_SLOTS; i++)
+	g->slots = gen_chance(g, 60) ? 2 : gen_chance(g, 50) ? 4 : GEN_SLOTS;
+	for (int i = 1; i <= g->slots; i++)
 		gen_emit(g, ST(DW, R10, -8 * i, (int32_t)gen_constant(g)));
 	gen_emit(g, ST(DW, R10, GEN_KEY, 0));
 	gen_emit(g, ST(DW, R10, GEN_VALUE, 0));
@@ -299,7 +394,7 @@ static void digest(struct gen *g)
 		gen_emit(g, ALU64K(BPF_MUL, R0, 31));
 		gen_emit(g, ALU64X(BPF_ADD, R0, reg));
 	}
-	for (int i = 1; i <= GEN_SLOTS; i++) {
+	for (int i = 1; i <= g->slots; i++) {
 		gen_emit(g, LDX(DW, R1, R10, -8 * i));
 		gen_emit(g, ALU64K(BPF_MUL, R0, 31));
 		gen_emit(g, ALU64X(BPF_ADD, R0, R1));
@@ -307,15 +402,21 @@ static void digest(struct gen *g)
 	g->live = 1;
 }
 
-static void subprogram(struct gen *g, uint32_t number)
+/* Where function @number starts: calls and references to it come here. */
+static void function_starts(struct gen *g, uint32_t number)
 {
 	for (uint32_t i = 0; i < g->num_calls; i++)
 		if (g->callee[i] == number)
-			g->made->insns[g->calls[i]].imm = (int32_t)(g->n - g->calls[i] - 1);
+			g->out[g->calls[i]].imm = (int32_t)(g->n - g->calls[i] - 1);
 	g->main = false;
 	g->level = (int)number + 1;
-	g->live = 0x3e;
 	g->len = 0;
+}
+
+static void subprogram(struct gen *g, uint32_t number)
+{
+	function_starts(g, number);
+	g->live = 0x3e;
 	if (g->pointer_sub[number]) {
 		gen_emit(g, MOV64X(R6, R1));
 		g->live = 0x3c;
@@ -323,8 +424,28 @@ static void subprogram(struct gen *g, uint32_t number)
 		g->aligned = true;
 	}
 	fill_stack(g);
-	block(g, 2 + gen_below(g, 6));
+	block(g, 1 + gen_below(g, 5));
 	digest(g);
+	gen_emit(g, EXIT);
+}
+
+/* R1 counts, R2 points at 16 bytes of the caller's. Goes on, mostly. */
+static void callback(struct gen *g, uint32_t number)
+{
+	function_starts(g, number);
+	g->callback = true;
+	gen_emit(g, MOV64X(R6, R2));
+	g->live = 2;
+	g->len = 16;
+	g->aligned = true;
+	fill_stack(g);
+	block(g, 1 + gen_below(g, 3));
+	digest(g);
+	gen_emit(g, ALU64K(BPF_AND, R0, 15));
+	gen_emit(g, JK(BPF_JNE, R0, 0, 2));
+	gen_emit(g, MOV64K(R0, 1));
+	gen_emit(g, EXIT);
+	gen_emit(g, MOV64K(R0, 0));
 	gen_emit(g, EXIT);
 }
 
@@ -336,27 +457,48 @@ static bool is_called(const struct gen *g, uint32_t number)
 	return false;
 }
 
-static void main_xdp(struct gen *g)
+/* Functions that call others come first, so that all that are called are there. */
+static void functions(struct gen *g)
 {
-	gen_emit(g, MOV64X(R9, R1));
-	fill_stack(g);
-	gen_packet(g, 1 + gen_below(g, gen_chance(g, 30) ? 200 : 32));
-	block(g, gen_chance(g, 20) ? 10 + gen_below(g, 20) : 3 + gen_below(g, 9));
-	if (gen_chance(g, 8))
-		gen_fault(g);
+	for (uint32_t i = 0; i < GEN_FUNCS; i++) {
+		if (!is_called(g, i))
+			continue;
+		if (i < GEN_SUBS)
+			subprogram(g, i);
+		else
+			callback(g, i);
+	}
+}
+
+/* R7 = what all came to, which also goes into the packet; then a verdict. */
+static void finish_xdp(struct gen *g)
+{
 	digest(g);
 	gen_emit(g, MOV64X(R7, R0));
 	gen_packet(g, 8);
 	gen_emit(g, STX(DW, R6, 0, R7));
 	if (gen_chance(g, 10)) {
-		gen_emit(g, MOV64K(R1, 1 + gen_below(g, 5)));
-		gen_emit(g, MOV64K(R2, gen_below(g, 5) == 0));
-		gen_emit(g, CALL(BPF_FUNC_redirect));
+		gen_verdict(g);
 	} else {
 		gen_emit(g, MOV64X(R0, R7));
 		gen_emit(g, ALU64K(BPF_AND, R0, 3));
 	}
 	gen_emit(g, EXIT);
+}
+
+static void main_xdp(struct gen *g)
+{
+	bool tails = g->made->run.num_tails > 0;
+
+	gen_emit(g, MOV64X(R9, R1));
+	fill_stack(g);
+	gen_packet(g, 1 + gen_below(g, gen_chance(g, 30) ? 200 : 32));
+	body(g);
+	if (gen_chance(g, 8))
+		gen_fault(g);
+	if (tails)
+		gen_tail_call(g);
+	finish_xdp(g);
 }
 
 /* Each item has bytes of its own in argument 0, shares argument 1 read only and adds to argument 2. */
@@ -387,7 +529,7 @@ static void main_kernel(struct gen *g)
 	g->live = 1 << R0 | 1 << R1 | 1 << R2 | 1 << R3 | 1 << R7 | 1 << R8;
 	g->len = ITEM_BYTES;
 	g->aligned = true;
-	block(g, gen_chance(g, 20) ? 10 + gen_below(g, 20) : 3 + gen_below(g, 9));
+	body(g);
 	if (gen_chance(g, 8))
 		gen_fault(g);
 	digest(g);
@@ -399,44 +541,40 @@ static void main_kernel(struct gen *g)
 	gen_emit(g, EXIT);
 }
 
-/* ------------------------------------------------------------------ input */
-static void make_map(struct gen *g, uint32_t which, uint32_t type, uint32_t key_size, uint32_t value_size,
-		     uint32_t entries, uint32_t num_init)
+/* What the main function may go on with. The maps are the same; a tail may go on with another or with itself. */
+static void make_tails(struct gen *g)
 {
-	struct run_map *map = &g->made->maps[which];
-	uint8_t *at = g->made->map_init[which];
+	struct run *run = &g->made->run;
 
-	*map = (struct run_map){ .type = type,
-				 .key_size = key_size,
-				 .value_size = value_size,
-				 .max_entries = entries,
-				 .init = at,
-				 .num_init = num_init };
-	for (uint32_t i = 0; i < num_init; i++) {
-		uint32_t key[2] = { i, 0 };
+	run->tails = g->made->tails;
+	run->num_tails = 1 + gen_below(g, 2);
+	for (uint32_t i = 0; i < run->num_tails; i++) {
+		struct gen tail = { .made = g->made,
+				    .out = g->made->tail_insns[i],
+				    .max = RANDOM_MAX_TAIL,
+				    .without = g->without | RANDOM_WITHOUT_LOOP,
+				    .state = gen_random(g),
+				    .main = true,
+				    .level = GEN_SUBS };
 
-		if (type == VIRTIO_GPGPU_MAP_LPM_TRIE) {
-			key[0] = gen_below(g, 33);
-			key[1] = 10 | gen_below(g, 3) << 8 | gen_below(g, 2) << 16 | gen_below(g, 2) << 31;
-		}
-		memcpy(at, key, key_size);
-		for (uint32_t k = 0; k < value_size; k++)
-			at[key_size + k] = (uint8_t)gen_random(g);
-		at += key_size + value_size;
+		memcpy(tail.map_at, g->map_at, sizeof(tail.map_at));
+		gen_emit(&tail, MOV64X(R9, R1));
+		fill_stack(&tail);
+		gen_packet(&tail, 1 + gen_below(&tail, 32));
+		block(&tail, 1 + gen_below(&tail, 3));
+		if (gen_chance(&tail, 60))
+			gen_tail_call(&tail);
+		finish_xdp(&tail);
+		memcpy(g->map_at, tail.map_at, sizeof(tail.map_at));
+		g->made->tails[i] = (struct run_tail){ g->made->tail_insns[i], tail.n };
 	}
 }
 
+/* ------------------------------------------------------------------ input */
 static void make_xdp_input(struct gen *g)
 {
 	struct run *run = &g->made->run;
 
-	make_map(g, GEN_ARRAY, VIRTIO_GPGPU_MAP_ARRAY, 4, 8, 8, 8);
-	make_map(g, GEN_HASH, VIRTIO_GPGPU_MAP_HASH, 4, 8, 8, gen_below(g, 9));
-	make_map(g, GEN_PERCPU, VIRTIO_GPGPU_MAP_PERCPU_ARRAY, 4, 8, 8, 8);
-	make_map(g, GEN_LPM, VIRTIO_GPGPU_MAP_LPM_TRIE, 8, 8, 16, gen_below(g, 9));
-	make_map(g, GEN_DATA, VIRTIO_GPGPU_MAP_ARRAY, 4, 64, 1, 1);
-	run->maps = g->made->maps;
-	run->num_maps = RANDOM_MAPS;
 	run->num_packets = RUN_PACKETS;
 	for (uint32_t p = 0; p < RUN_PACKETS; p++) {
 		struct run_packet *packet = &run->packets[p];
@@ -473,9 +611,11 @@ static void make_kernel_input(struct gen *g)
 	g->made->no_kernel = true;
 }
 
-void random_make(uint64_t seed, struct random_case *made)
+void random_make(uint64_t seed, uint32_t without, struct random_case *made)
 {
-	struct gen g = { .made = made, .state = seed };
+	struct gen g = {
+		.made = made, .out = made->insns, .max = RANDOM_MAX_INSNS, .without = without, .state = seed
+	};
 	struct run *run = &made->run;
 
 	memset(made, 0, sizeof(*made));
@@ -484,20 +624,21 @@ void random_make(uint64_t seed, struct random_case *made)
 	run->name = made->name;
 	run->insns = made->insns;
 	run->fuel = FUEL;
+	run->strict = true;
 	run->kind = gen_chance(&g, 20) ? VIRTIO_GPGPU_PROG_GPGPU : VIRTIO_GPGPU_PROG_XDP;
 	for (int i = 0; i < GEN_SUBS; i++)
 		g.pointer_sub[i] = gen_chance(&g, 50);
 	g.main = true;
 	if (run->kind == VIRTIO_GPGPU_PROG_XDP) {
 		make_xdp_input(&g);
+		if (gen_chance(&g, 4) && !(without & RANDOM_WITHOUT_TAILS))
+			make_tails(&g);
 		main_xdp(&g);
 	} else {
 		make_kernel_input(&g);
 		main_kernel(&g);
 	}
-	for (uint32_t i = 0; i < GEN_SUBS; i++)
-		if (is_called(&g, i))
-			subprogram(&g, i);
+	functions(&g);
 	run->num_insns = g.n;
 }
 
@@ -505,4 +646,8 @@ void random_show(const struct random_case *made)
 {
 	printf("# %s\n", made->name);
 	disasm_all(stdout, "#   ", made->insns, made->run.num_insns);
+	for (uint32_t i = 0; i < made->run.num_tails; i++) {
+		printf("#   tail %u\n", i);
+		disasm_all(stdout, "#   ", made->tails[i].insns, made->tails[i].num_insns);
+	}
 }

@@ -99,9 +99,8 @@ void gen_alu(struct gen *g)
 			 reg ? 0 : imm));
 }
 
-/* A load, store or atomic at @base + @off .. @off + @room, aligned to its size if @aligned. */
-static void access(struct gen *g, uint8_t base, int32_t off, uint32_t room, bool aligned, bool atomic,
-		   bool write)
+void gen_access(struct gen *g, uint8_t base, int32_t off, uint32_t room, bool aligned, bool atomic,
+		bool write)
 {
 	uint32_t size = gen_below(g, 4), slack = room - bytes[size];
 	int32_t at;
@@ -142,9 +141,39 @@ static void access(struct gen *g, uint8_t base, int32_t off, uint32_t room, bool
 	}
 }
 
+/* A live scalar that is not @reg, which holds a pointer. */
+static uint8_t gen_read_but(struct gen *g, uint8_t reg)
+{
+	uint8_t got;
+
+	g->held |= 1u << reg;
+	got = gen_read(g);
+	g->held &= ~(1u << reg);
+	return got;
+}
+
 void gen_stack(struct gen *g)
 {
-	access(g, R10, -8 * (int32_t)(1 + gen_below(g, GEN_SLOTS)), 8, true, true, true);
+	uint8_t by;
+
+	if (gen_chance(g, 80)) {
+		gen_access(g, R10, -8 * (int32_t)(1 + gen_below(g, (uint32_t)g->slots)), 8, true, true, true);
+		return;
+	}
+	/* At an offset that only the run knows: one of the slots, whose number is a power of two. */
+	by = gen_read(g);
+	gen_emit(g, MOV64X(R1, by));
+	gen_emit(g, ALU64K(BPF_AND, R1, g->slots - 1));
+	gen_emit(g, ALU64K(BPF_LSH, R1, 3));
+	gen_emit(g, MOV64X(R2, R10));
+	gen_emit(g, ALU64X(BPF_ADD, R2, R1));
+	g->live &= ~6u;
+	if (gen_chance(g, 50)) {
+		gen_emit(g, LDX(DW, R1, R2, -8 * g->slots));
+		g->live |= 2;
+	} else {
+		gen_emit(g, STX(DW, R2, -8 * g->slots, gen_read_but(g, R2)));
+	}
 }
 
 void gen_memory(struct gen *g)
@@ -152,261 +181,34 @@ void gen_memory(struct gen *g)
 	if (g->len == 0)
 		return;
 	/* No atomics on packets, which the kernel refuses. */
-	access(g, R6, 0, g->len, g->aligned, g->aligned, true);
-}
-
-void gen_data(struct gen *g)
-{
-	const struct bpf_insn pair[] = { LDVALUE(R0, GEN_DATA, 0) };
-	struct bpf_insn first = pair[0], second = pair[1];
-	uint32_t base = gen_below(g, 7) * 8;
-
-	if (g->made->run.kind != VIRTIO_GPGPU_PROG_XDP)
-		return;
-	second.imm = (int32_t)base;
-	gen_emit(g, first);
-	gen_emit(g, second);
-	g->live &= ~1u;
-	g->held |= 1u;
-	if (gen_chance(g, 50))
-		access(g, R0, 0, 16, true, false, true);
-	else
-		gen_emit(g, ATOMIC(DW, BPF_ADD, R0, 8, gen_read(g)));
-	g->held &= ~1u;
-	gen_emit(g, MOV64K(R0, (int32_t)gen_constant(g)));
-	g->live |= 1;
-}
-
-/* ------------------------------------------------------------------ maps */
-static void put_key(struct gen *g, uint32_t map)
-{
-	if (map == GEN_LPM) {
-		gen_emit(g, ST(W, R10, GEN_KEY, gen_below(g, 34)));
-		gen_emit(g, ST(W, R10, GEN_KEY + 4,
-			       10 | gen_below(g, 3) << 8 | gen_below(g, 2) << 16 | gen_below(g, 2) << 31));
-	} else if (gen_chance(g, 50)) {
-		gen_emit(g, ST(W, R10, GEN_KEY, gen_below(g, 10)));
-	} else {
-		uint8_t src = gen_read(g);
-
-		gen_emit(g, STX(W, R10, GEN_KEY, src));
-		gen_emit(g, LDX(B, src, R10, GEN_KEY));
-		gen_emit(g, ALU64K(BPF_AND, src, 15));
-		gen_emit(g, STX(W, R10, GEN_KEY, src));
-	}
-}
-
-static void use_value(struct gen *g)
-{
-	uint32_t jump, live;
-
-	gen_after_call(g);
-	g->live &= ~1u;
-	g->held |= 1u;
-	live = g->live;
-	jump = gen_jump(g, JK(BPF_JEQ, R0, 0, 0));
-	if (gen_chance(g, 30))
-		gen_emit(g, ATOMIC(DW, BPF_ADD, R0, 0, gen_read(g)));
-	else
-		access(g, R0, 0, 8, true, false, true);
-	/* What only this branch initialised does not count. */
-	g->live &= live;
-	g->held &= ~1u;
-	gen_here(g, jump);
-	gen_emit(g, MOV64K(R0, (int32_t)gen_constant(g)));
-	g->live |= 1;
-}
-
-void gen_map(struct gen *g)
-{
-	uint32_t map = gen_below(g, 4);
-	struct bpf_insn pair[] = { LDMAP(R1, map) };
-
-	if (g->made->run.kind != VIRTIO_GPGPU_PROG_XDP)
-		return;
-	put_key(g, map);
-	/* R7 and R8 may be in use; the value comes from the stack. */
-	gen_emit(g, STX(DW, R10, GEN_VALUE, gen_read(g)));
-	gen_emit(g, pair[0]);
-	gen_emit(g, pair[1]);
-	gen_emit(g, MOV64X(R2, R10));
-	gen_emit(g, ALU64K(BPF_ADD, R2, GEN_KEY));
-	switch (gen_below(g, 4)) {
-	case 0:
-		gen_emit(g, MOV64X(R3, R10));
-		gen_emit(g, ALU64K(BPF_ADD, R3, GEN_VALUE));
-		gen_emit(g, MOV64K(R4, gen_below(g, 4)));
-		gen_emit(g, CALL(BPF_FUNC_map_update_elem));
-		gen_after_call(g);
-		return;
-	case 1:
-		gen_emit(g, CALL(BPF_FUNC_map_delete_elem));
-		gen_after_call(g);
-		return;
-	default:
-		gen_emit(g, CALL(BPF_FUNC_map_lookup_elem));
-		use_value(g);
-	}
-}
-
-/* ------------------------------------------------------------------ helpers */
-static void checksum(struct gen *g)
-{
-	uint32_t from = gen_below(g, 5) * 4, to = gen_below(g, 5) * 4;
-	uint8_t seed = gen_read(g);
-
-	gen_emit(g, MOV32X(R5, seed));
-	gen_emit(g, MOV64X(R1, R10));
-	gen_emit(g, ALU64K(BPF_ADD, R1, -8 * GEN_SLOTS));
-	gen_emit(g, MOV64K(R2, from));
-	if (g->len >= 16 && gen_chance(g, 50)) {
-		gen_emit(g, MOV64X(R3, R6));
-	} else {
-		gen_emit(g, MOV64X(R3, R10));
-		gen_emit(g, ALU64K(BPF_ADD, R3, -24));
-	}
-	gen_emit(g, MOV64K(R4, to));
-	gen_emit(g, CALL(BPF_FUNC_csum_diff));
-	/* Only the folded sum is defined. */
-	for (int i = 0; i < 2; i++) {
-		gen_emit(g, MOV64X(R1, R0));
-		gen_emit(g, ALU64K(BPF_RSH, R1, 16));
-		gen_emit(g, ALU64K(BPF_AND, R0, 0xffff));
-		gen_emit(g, ALU64X(BPF_ADD, R0, R1));
-	}
-	/* Zero has two forms, and Linux 6.13 gives the other one of them sometimes. */
-	gen_emit(g, JK(BPF_JNE, R0, 0xffff, 1));
-	gen_emit(g, MOV64K(R0, 0));
-	gen_after_call(g);
-}
-
-static void copy_bytes(struct gen *g)
-{
-	uint8_t offset = gen_read(g);
-
-	gen_emit(g, MOV64X(R2, offset));
-	gen_emit(g, ALU64K(BPF_AND, R2, 127));
-	gen_emit(g, MOV64X(R1, R9));
-	gen_emit(g, MOV64X(R3, R10));
-	gen_emit(g, ALU64K(BPF_ADD, R3, -8 * GEN_SLOTS));
-	gen_emit(g, MOV64K(R4, 1 + gen_below(g, 8 * GEN_SLOTS - 1)));
-	gen_emit(g, CALL(gen_chance(g, 50) ? BPF_FUNC_xdp_load_bytes : BPF_FUNC_xdp_store_bytes));
-	gen_after_call(g);
-}
-
-static void adjust(struct gen *g)
-{
-	static const int32_t helpers[] = { BPF_FUNC_xdp_adjust_head, BPF_FUNC_xdp_adjust_tail,
-					   BPF_FUNC_xdp_adjust_meta };
-	int32_t delta = (int32_t)gen_below(g, 64) - 32;
-
-	gen_emit(g, MOV64X(R1, R9));
-	gen_emit(g, MOV64K(R2, delta));
-	gen_emit(g, CALL(helpers[gen_below(g, 3)]));
-	gen_after_call(g);
-	/* The old pointer is worth nothing. 14 bytes are always left. */
-	gen_packet(g, 1 + gen_below(g, gen_chance(g, 50) ? 14 : 40));
-}
-
-static void work_item(struct gen *g)
-{
-	static const int32_t ids[] = { GPGPU_HELPER_global_id, GPGPU_HELPER_global_size,
-				       GPGPU_HELPER_local_id,  GPGPU_HELPER_local_size,
-				       GPGPU_HELPER_group_id,  GPGPU_HELPER_num_groups };
-
-	gen_emit(g, MOV64K(R1, gen_below(g, 3)));
-	gen_emit(g, CALL(ids[gen_below(g, 6)]));
-	gen_after_call(g);
-}
-
-static const int32_t floats32[] = {
-	GPGPU_HELPER_fadd32,	GPGPU_HELPER_fsub32, GPGPU_HELPER_fmul32,	GPGPU_HELPER_fdiv32,
-	GPGPU_HELPER_fma32,	GPGPU_HELPER_sqrt32, GPGPU_HELPER_floor32,	GPGPU_HELPER_ceil32,
-	GPGPU_HELPER_trunc32,	GPGPU_HELPER_rint32, GPGPU_HELPER_f32_from_f64, GPGPU_HELPER_f32_from_s,
-	GPGPU_HELPER_f32_from_u
-};
-static const int32_t floats64[] = {
-	GPGPU_HELPER_fadd64,	GPGPU_HELPER_fsub64, GPGPU_HELPER_fmul64,	GPGPU_HELPER_fdiv64,
-	GPGPU_HELPER_fma64,	GPGPU_HELPER_sqrt64, GPGPU_HELPER_floor64,	GPGPU_HELPER_ceil64,
-	GPGPU_HELPER_trunc64,	GPGPU_HELPER_rint64, GPGPU_HELPER_f64_from_f32, GPGPU_HELPER_f64_from_s,
-	GPGPU_HELPER_f64_from_u
-};
-static const int32_t exact[] = { GPGPU_HELPER_flt32,	  GPGPU_HELPER_fle32,	   GPGPU_HELPER_feq32,
-				 GPGPU_HELPER_fabs32,	  GPGPU_HELPER_flt64,	   GPGPU_HELPER_fle64,
-				 GPGPU_HELPER_feq64,	  GPGPU_HELPER_fabs64,	   GPGPU_HELPER_s_from_f32,
-				 GPGPU_HELPER_u_from_f32, GPGPU_HELPER_s_from_f64, GPGPU_HELPER_u_from_f64 };
-
-/* Any NaN becomes one NaN, since which NaN a helper gives is its own business. */
-static void floating(struct gen *g)
-{
-	uint32_t kind = gen_below(g, 3);
-	uint8_t args[3] = { gen_read(g), gen_read(g), gen_read(g) };
-	struct bpf_insn nan[] = { LD64(R0, kind ? 0x7ff8000000000000 : 0x7fc00000) };
-
-	/* By way of the stack, since the arguments may lie in each other's registers. */
-	for (int i = 0; i < 3; i++)
-		gen_emit(g, STX(DW, R10, -8 * (i + 1), args[i]));
-	for (int i = 0; i < 3; i++)
-		gen_emit(g, LDX(DW, (uint8_t)(R1 + i), R10, -8 * (i + 1)));
-	if (kind == 2) {
-		gen_emit(g, CALL(exact[gen_below(g, sizeof(exact) / 4)]));
-		gen_after_call(g);
-		return;
-	}
-	gen_emit(g, CALL(kind ? floats64[gen_below(g, sizeof(floats64) / 4)]
-			      : floats32[gen_below(g, sizeof(floats32) / 4)]));
-	gen_emit(g, STX(DW, R10, GEN_VALUE, R0));
-	gen_emit(g, MOV64X(R1, R0));
-	gen_emit(g, MOV64X(R2, R0));
-	gen_emit(g, CALL(kind ? GPGPU_HELPER_feq64 : GPGPU_HELPER_feq32));
-	gen_emit(g, MOV64X(R1, R0));
-	gen_emit(g, LDX(DW, R0, R10, GEN_VALUE));
-	gen_emit(g, JK(BPF_JNE, R1, 0, 2));
-	gen_emit(g, nan[0]);
-	gen_emit(g, nan[1]);
-	gen_after_call(g);
-}
-
-void gen_helper(struct gen *g)
-{
-	bool xdp = g->made->run.kind == VIRTIO_GPGPU_PROG_XDP;
-
-	if (!xdp) {
-		if (gen_chance(g, 30))
-			work_item(g);
-		else
-			floating(g);
-		return;
-	}
-	switch (gen_below(g, g->main ? 7 : 4)) {
-	case 0:
-		gen_emit(g, CALL(BPF_FUNC_ktime_get_ns));
-		gen_emit(g, MOV64K(R0, 3)); /* not the same twice */
-		gen_after_call(g);
-		return;
-	case 1:
-		gen_emit(g, CALL(BPF_FUNC_get_prandom_u32));
-		gen_emit(g, ALU64K(BPF_RSH, R0, 32));
-		gen_after_call(g);
-		return;
-	case 2:
-		gen_emit(g, CALL(BPF_FUNC_get_smp_processor_id));
-		gen_after_call(g);
-		return;
-	case 3:
-		checksum(g);
-		return;
-	case 4:
-		copy_bytes(g);
-		return;
-	default:
-		/* In a loop R6 must stay what it is; so it must in a branch. */
-		if (g->loops == 0)
-			adjust(g);
-	}
+	gen_access(g, R6, 0, g->len, g->aligned, g->aligned, true);
 }
 
 /* ------------------------------------------------------------------ pointers */
+/* One pointer of two kinds, sometimes by way of the stack: the kernel refuses that. */
+static void mixed(struct gen *g, uint8_t index)
+{
+	uint32_t jump;
+
+	g->made->no_kernel = true;
+	gen_emit(g, MOV64X(R0, index));
+	gen_emit(g, MOV64X(R1, R6));
+	jump = gen_jump(g, JK(BPF_JSET, R0, 1, 0));
+	gen_stack_pointer(g, R1, -8);
+	gen_here(g, jump);
+	g->live &= ~2u;
+	if (gen_chance(g, 40)) {
+		gen_emit(g, STX(DW, R10, GEN_SPILL, R1));
+		gen_emit(g, MOV64K(R1, 0));
+		gen_emit(g, LDX(DW, R1, R10, GEN_SPILL));
+	}
+	if (gen_chance(g, 60))
+		gen_emit(g, LDX(B, R0, R1, 1));
+	else
+		gen_emit(g, STX(B, R1, 1, R0));
+	g->live |= 1;
+}
+
 void gen_pointer(struct gen *g)
 {
 	uint8_t index = gen_read(g);
@@ -422,17 +224,7 @@ void gen_pointer(struct gen *g)
 		return;
 	}
 	if (gen_chance(g, 30)) {
-		/* One pointer of two kinds: the kernel refuses that. */
-		g->made->no_kernel = true;
-		gen_emit(g, MOV64X(R0, index));
-		gen_emit(g, MOV64X(R1, R6));
-		jump = gen_jump(g, JK(BPF_JSET, R0, 1, 0));
-		gen_emit(g, MOV64X(R1, R10));
-		gen_emit(g, ALU64K(BPF_ADD, R1, -8));
-		gen_here(g, jump);
-		g->live &= ~2u;
-		gen_emit(g, LDX(B, R0, R1, 1));
-		g->live |= 1;
+		mixed(g, index);
 		return;
 	}
 	if (!g->main || g->made->run.kind != VIRTIO_GPGPU_PROG_XDP)

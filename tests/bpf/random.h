@@ -10,7 +10,14 @@
 #include "target.h"
 
 #define RANDOM_MAX_INSNS 4096
-#define RANDOM_MAPS	 5
+#define RANDOM_MAX_TAIL	 512
+#define RANDOM_MAPS	 RUN_MAX_MAPS
+
+/* What a device does not have yet. Seeds make other programs without them. */
+#define RANDOM_WITHOUT_MAPS  1u /* all but hash, array, per-CPU array, LPM trie */
+#define RANDOM_WITHOUT_LOOP  2u /* bpf_loop */
+#define RANDOM_WITHOUT_TAILS 4u
+#define RANDOM_WITHOUT_MORE  8u /* other helpers: strncmp, xdp_get_buff_len, ... */
 
 struct random_case {
 	struct run run; /* points into the members below */
@@ -18,6 +25,8 @@ struct random_case {
 	bool no_kernel; /* uses what the kernel's verifier refuses */
 	bool may_fault;
 	struct bpf_insn insns[RANDOM_MAX_INSNS];
+	struct bpf_insn tail_insns[RUN_MAX_TAILS][RANDOM_MAX_TAIL];
+	struct run_tail tails[RUN_MAX_TAILS];
 	struct run_map maps[RANDOM_MAPS];
 	uint8_t map_init[RANDOM_MAPS][1024];
 	uint8_t packet[RUN_PACKETS][RUN_MAX_LEN];
@@ -25,7 +34,7 @@ struct random_case {
 	char name[32];
 };
 
-void random_make(uint64_t seed, struct random_case *made);
+void random_make(uint64_t seed, uint32_t without, struct random_case *made);
 /* random_show() - print it behind "# ", as assembly. */
 void random_show(const struct random_case *made);
 

@@ -37,6 +37,7 @@ static const char usage_text[] =
 	"  --jobs J           programs at a time; one per CPU\n"
 	"  --find             each target must differ, and the program become small: proves the test\n"
 	"  --show             print the programs, too\n"
+	"  --without WHAT     maps, loop, tails or more: what a device does not have yet; more than once for more\n"
 	"  --program HEX      this one instead, on the seed's input\n"
 	"  --packets K        only the first K packets of the input\n";
 
@@ -56,7 +57,7 @@ static struct shared {
 
 static struct {
 	uint64_t seed, count;
-	uint32_t jobs, packets;
+	uint32_t jobs, packets, without;
 	bool find, show;
 	struct bpf_insn *program;
 	uint32_t num_program;
@@ -112,7 +113,7 @@ static void on_target(uint32_t t, struct random_case *made, const struct outcome
 			tally->found_at = index + 1;
 		report(t, made, &difference);
 		/* Minimising changed it. */
-		random_make(made->seed, made);
+		random_make(made->seed, options.without, made);
 	}
 }
 
@@ -120,7 +121,7 @@ static void one_program(uint64_t index, struct random_case *made)
 {
 	struct outcome expected;
 
-	random_make(options.seed + index, made);
+	random_make(options.seed + index, options.without, made);
 	if (options.program) {
 		memcpy(made->insns, options.program, options.num_program * sizeof(*made->insns));
 		made->run.num_insns = options.num_program;
@@ -300,14 +301,30 @@ static void take_program(const char *hex)
 	}
 }
 
+static uint32_t feature(const char *name)
+{
+	static const char *const names[] = { "maps", "loop", "tails", "more" };
+
+	for (uint32_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(names[i], name))
+			return 1u << i;
+	usage(stderr);
+}
+
 static void parse(int argc, char **argv)
 {
 	static const struct option known[] = {
-		{ "seed", required_argument, NULL, 's' },    { "count", required_argument, NULL, 'c' },
-		{ "device", required_argument, NULL, 'd' },  { "jobs", required_argument, NULL, 'j' },
-		{ "find", no_argument, NULL, 'f' },	     { "show", no_argument, NULL, 'w' },
-		{ "program", required_argument, NULL, 'p' }, { "packets", required_argument, NULL, 'k' },
-		{ "help", no_argument, NULL, 'h' },	     { 0 },
+		{ "seed", required_argument, NULL, 's' },
+		{ "count", required_argument, NULL, 'c' },
+		{ "device", required_argument, NULL, 'd' },
+		{ "jobs", required_argument, NULL, 'j' },
+		{ "find", no_argument, NULL, 'f' },
+		{ "show", no_argument, NULL, 'w' },
+		{ "program", required_argument, NULL, 'p' },
+		{ "packets", required_argument, NULL, 'k' },
+		{ "without", required_argument, NULL, 'o' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
 	};
 	int c;
 
@@ -330,6 +347,9 @@ static void parse(int argc, char **argv)
 			if (num_used == MAX_TARGETS || !target_find(optarg))
 				usage(stderr);
 			used[num_used++] = target_find(optarg);
+			break;
+		case 'o':
+			options.without |= feature(optarg);
 			break;
 		case 'f':
 			options.find = true;

@@ -13,6 +13,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "kernel_btf.h"
 #include "target.h"
 
 #define LOG_BYTES (1u << 20)
@@ -32,22 +33,33 @@ static uint64_t ptr(const void *p)
 
 static int load(const struct bpf_insn *insns, uint32_t num)
 {
+	static struct kernel_funcs funcs;
 	union bpf_attr attr = { 0 };
-	int fd;
+	int btf = -1, fd;
 
 	attr.prog_type = BPF_PROG_TYPE_XDP;
 	attr.insns = ptr(insns);
 	attr.insn_cnt = num;
 	attr.license = ptr("GPL");
+	if (kernel_needs_btf(insns, num)) {
+		btf = kernel_load_btf(insns, num, &funcs);
+		attr.prog_btf_fd = (uint32_t)btf;
+		attr.func_info_rec_size = sizeof(funcs.info[0]);
+		attr.func_info = ptr(funcs.info);
+		attr.func_info_cnt = funcs.num;
+	}
 	fd = bpf(BPF_PROG_LOAD, &attr);
-	if (fd >= 0 || errno == EPERM)
-		return fd;
-	/* Again, for the reason. */
-	attr.log_buf = ptr(log_text);
-	attr.log_size = LOG_BYTES;
-	attr.log_level = 1;
-	log_text[0] = 0;
-	return bpf(BPF_PROG_LOAD, &attr);
+	if (fd < 0 && errno != EPERM) {
+		/* Again, for the reason. */
+		attr.log_buf = ptr(log_text);
+		attr.log_size = LOG_BYTES;
+		attr.log_level = 1;
+		log_text[0] = 0;
+		fd = bpf(BPF_PROG_LOAD, &attr);
+	}
+	if (btf >= 0)
+		close(btf);
+	return fd;
 }
 
 static uint32_t count_cpus(void)
