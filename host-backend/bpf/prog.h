@@ -35,6 +35,8 @@ struct gp_map_desc {
 #define GP_PROG_INTERLEAVE (1u << 1) /* calls env->yield before each access to what lanes share; for tests */
 #define GP_PROG_NO_SUMS (1u << 2) /* leaves loads and stores that only accumulate as they are; for tests of tests */
 
+#define GP_PROG_QUICK (1u << 3) /* code within milliseconds, a few times slower than what takes longer */
+
 /* With GP_PROG_LINES: code from byte `offset` of the image on, up to the next such, is of instruction `insn`. */
 struct gp_line {
 	uint32_t offset;
