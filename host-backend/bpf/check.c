@@ -22,7 +22,8 @@ static bool check_initialised(const struct gp_kinds *kinds, const struct gp_stat
 	if (gp_insn_is_exit(insn) && func)
 		return true; /* a function need not return anything; its caller may then not read r0 */
 	gp_insn_regs(kinds->cfg, kinds->prog, i, &use, &def);
-	if (insn->code == (BPF_JMP | BPF_CALL) && insn->src_reg == GP_CALL_HELPER && gp_helper_find(insn->imm))
+	if (insn->code == (BPF_JMP | BPF_CALL) && insn->src_reg == GP_CALL_HELPER &&
+	    gp_helper_find(insn->imm))
 		use &= (uint16_t)gp_helper_needs(gp_helper_find(insn->imm));
 	for (int r = 0; r < 10; r++)
 		if ((use & 1u << r) && state->reg[r].kind == GP_KIND_UNINIT)

@@ -70,8 +70,126 @@ static void context_argument(struct gp_tr *tr, int reg)
 		       VIRTIO_GPGPU_R_CTX_ACCESS);
 }
 
+/* The map argument of a call. */
+struct map_ref {
+	int reg; /* that holds it; 0: the helper takes none */
+	int number; /* of the program's map, where it is one that is known; else -1 */
+	const struct gp_map_desc
+		*desc; /* of that map, or of the map of maps that it is an element of; or NULL */
+	bool inner; /* it is an element of one */
+	LLVMValueRef map; /* struct gp_map * */
+	LLVMValueRef n; /* number in the program, where it has one */
+	LLVMValueRef bias; /* handle of offset 0 of its values */
+};
+
+static LLVMValueRef map_pointer(struct gp_tr *tr, LLVMValueRef n)
+{
+	LLVMValueRef args[2] = { tr->lane, n };
+
+	return gp_tr_rt(tr, "gp_rt_map", args, 2);
+}
+
+static void fault_if_null(struct gp_tr *tr, LLVMValueRef ptr)
+{
+	gp_tr_fault_if(tr, LLVMBuildICmp(tr->b, LLVMIntEQ, ptr, LLVMConstNull(LLVMTypeOf(ptr)), ""),
+		       VIRTIO_GPGPU_R_OUT_OF_BOUNDS);
+}
+
+/* One of several of the program's maps. */
+static void chosen_map(struct gp_tr *tr, struct map_ref *ref)
+{
+	LLVMValueRef handle = gp_tr_get(tr, ref->reg), n;
+	LLVMValueRef first = gp_tr_const(tr, (int64_t)GP_REGION_MAPPTR0 << GP_REGION_SHIFT);
+
+	/* The number of the map, with whatever bits do not belong there on top. */
+	n = LLVMBuildSub(tr->b, handle, first, "");
+	n = LLVMBuildOr(tr->b, LLVMBuildLShr(tr->b, n, gp_tr_const(tr, GP_REGION_SHIFT), ""),
+			LLVMBuildShl(tr->b, n, gp_tr_const(tr, 64 - GP_REGION_SHIFT), ""), "");
+	gp_tr_fault_if(tr, LLVMBuildICmp(tr->b, LLVMIntUGE, n, gp_tr_const(tr, tr->prog->num_maps), ""),
+		       VIRTIO_GPGPU_R_OUT_OF_BOUNDS);
+	/* A wrong guess of that branch stays in the table of the engine's maps: GP_MAX_PROG_MAPS is a power of two. */
+	ref->n = gp_tr_opaque(tr, LLVMBuildTrunc(tr->b, n, tr->i32, ""), GP_MAX_PROG_MAPS - 1);
+	ref->map = map_pointer(tr, ref->n);
+	n = LLVMBuildAdd(tr->b, LLVMBuildZExt(tr->b, ref->n, tr->i64, ""), gp_tr_const(tr, GP_REGION_MAP0),
+			 "");
+	ref->bias = LLVMBuildShl(tr->b, n, gp_tr_const(tr, GP_REGION_SHIFT), "");
+}
+
+/* An element of a map of maps, or a handle from anywhere: the run-time library knows what it may be. */
+static void found_map(struct gp_tr *tr, struct map_ref *ref)
+{
+	LLVMValueRef handle = gp_tr_handle(tr, ref->reg), args[3] = { tr->lane, handle, handle };
+
+	if (ref->inner) {
+		args[1] = ref->map;
+		ref->map = gp_tr_rt(tr, "gp_rt_inner", args, 3);
+	} else {
+		ref->map = gp_tr_rt(tr, "gp_rt_map_any", args, 2);
+	}
+	fault_if_null(tr, ref->map);
+	ref->bias = gp_tr_rt(tr, "gp_rt_map_bias", &handle, 1);
+	/* Only of use where it is one of the program's; anything else is refused by its type. */
+	ref->n = LLVMBuildLShr(tr->b, handle, gp_tr_const(tr, GP_REGION_SHIFT), "");
+	ref->n = LLVMBuildSub(tr->b, ref->n, gp_tr_const(tr, GP_REGION_MAPPTR0), "");
+}
+
+static void find_map(struct gp_tr *tr, const struct gp_helper *helper, struct map_ref *ref)
+{
+	const struct gp_val *val;
+	int m;
+
+	*ref = (struct map_ref){ .reg = gp_helper_map_reg(helper), .number = -1 };
+	if (!ref->reg)
+		return;
+	val = &tr->state.reg[ref->reg];
+	m = gp_val_is_map(val) ? gp_val_one_map(val) : -1;
+	if (m >= 0) {
+		ref->desc = &tr->prog->maps[m];
+		ref->map = map_pointer(tr, LLVMConstInt(tr->i32, (unsigned int)m, 0));
+		ref->inner = val->kind == GP_KIND_INNER;
+	}
+	if (m >= 0 && !ref->inner) {
+		ref->number = m;
+		ref->n = LLVMConstInt(tr->i32, (unsigned int)m, 0);
+		ref->bias = gp_tr_const(tr, (int64_t)((uint64_t)(GP_REGION_MAP0 + (unsigned int)m)
+						      << GP_REGION_SHIFT));
+	} else if (val->kind == GP_KIND_MAPPTR) {
+		chosen_map(tr, ref);
+	} else {
+		found_map(tr, ref);
+	}
+}
+
+/* Memory whose size the map says: a key, a value. */
+static LLVMValueRef map_memory(struct gp_tr *tr, const struct map_ref *ref, int reg, bool key, bool write)
+{
+	LLVMValueRef args[4], at, map = ref->map;
+
+	if (ref->desc) {
+		uint32_t key_size = ref->inner ? ref->desc->inner.key_size : ref->desc->key_size;
+		uint32_t value_size = ref->inner ? ref->desc->inner.value_size : ref->desc->value_size;
+
+		return gp_tr_address(tr, reg, 0, gp_tr_const(tr, key ? key_size : value_size), write);
+	}
+	args[0] = tr->lane;
+	args[1] = gp_tr_handle(tr, reg);
+	args[2] = gp_tr_rt(tr, key ? "gp_rt_map_key_size" : "gp_rt_map_value_size", &map, 1);
+	args[3] = gp_tr_const(tr, write);
+	at = gp_tr_rt(tr, "gp_rt_region", args, 4);
+	fault_if_null(tr, at);
+	return at;
+}
+
+/* A Bloom filter only reads what it is asked for. */
+static bool writes_value(const struct map_ref *ref)
+{
+	return !ref->desc ||
+	       (ref->inner ? ref->desc->inner.type : ref->desc->type) != VIRTIO_GPGPU_MAP_BLOOM_FILTER;
+}
+
 /* Arguments by the table, but those that say nothing to the run-time library. Return: how many. */
-static unsigned int arguments(struct gp_tr *tr, const struct gp_helper *helper, LLVMValueRef *args)
+static unsigned int arguments(struct gp_tr *tr, const struct gp_helper *helper, const struct map_ref *ref,
+			      LLVMValueRef *args)
 {
 	unsigned int count = 0;
 
@@ -85,7 +203,25 @@ static unsigned int arguments(struct gp_tr *tr, const struct gp_helper *helper, 
 		case GP_ARG_CTX:
 			context_argument(tr, i + 1);
 			break;
+		case GP_ARG_MAP:
+			args[count++] = ref->map;
+			if (helper->number == BPF_FUNC_tail_call)
+				args[count++] = ref->n;
+			break;
+		case GP_ARG_KEY:
+		case GP_ARG_VALUE:
+			args[count++] = map_memory(tr, ref, i + 1, helper->args[i] == GP_ARG_KEY, false);
+			break;
+		case GP_ARG_VALUE_OUT:
+			args[count++] = map_memory(tr, ref, i + 1, false, writes_value(ref));
+			break;
+		case GP_ARG_OPTIONAL:
+			args[count++] = tr->state.reg[i + 1].kind == GP_KIND_UNINIT ? gp_tr_const(tr, 0)
+										    : gp_tr_handle(tr, i + 1);
+			break;
 		case GP_ARG_ANYTHING:
+		case GP_ARG_RECORD:
+		case GP_ARG_STRING:
 			args[count++] = gp_tr_handle(tr, i + 1);
 			break;
 		case GP_ARG_MEM_READ:
@@ -104,15 +240,24 @@ static unsigned int arguments(struct gp_tr *tr, const struct gp_helper *helper, 
 	return count;
 }
 
-static unsigned int map_constants(struct gp_tr *tr, int m, LLVMValueRef *args)
+/* What the run-time library specialises a function for. Of an element only the shape is known. */
+static unsigned int map_constants(struct gp_tr *tr, const struct gp_map_desc *map, bool inner,
+				  LLVMValueRef element, LLVMValueRef *args)
 {
-	const struct gp_map_desc *map = &tr->prog->maps[m];
-	uint32_t values[] = { map->type,	map->key_size, map->value_size,
-			      map->max_entries, map->num_cpus, map->num_buckets };
+	uint32_t values[] = { inner ? map->inner.type : map->type,
+			      inner ? map->inner.key_size : map->key_size,
+			      inner ? map->inner.value_size : map->value_size,
+			      map->max_entries,
+			      map->num_cpus,
+			      map->num_buckets };
+	static const char *const own[] = {
+		NULL, NULL, NULL, "gp_rt_map_max_entries", "gp_rt_map_num_cpus", "gp_rt_map_num_buckets"
+	};
 	unsigned int count = 0;
 
 	for (; count < sizeof(values) / sizeof(*values); count++)
-		args[count] = LLVMConstInt(tr->i32, values[count], 0);
+		args[count] = inner && own[count] ? gp_tr_rt(tr, own[count], &element, 1)
+						  : LLVMConstInt(tr->i32, values[count], 0);
 	return count;
 }
 
@@ -136,7 +281,7 @@ static LLVMValueRef shared_lookup(struct gp_tr *tr, int m)
 	LLVMPositionBuilderAtEnd(tr->b, LLVMAppendBasicBlockInContext(tr->ctx, tr->shared_lookup[m], ""));
 	for (unsigned int i = 0; i < 3; i++)
 		args[i] = LLVMGetParam(tr->shared_lookup[m], i);
-	map_constants(tr, m, args + 3);
+	map_constants(tr, &tr->prog->maps[m], false, NULL, args + 3);
 	ret = gp_tr_rt(tr, "gp_helper_map_lookup", args, 9);
 	LLVMBuildRet(tr->b, ret);
 	LLVMPositionBuilderAtEnd(tr->b, back);
@@ -152,99 +297,74 @@ static LLVMValueRef value_handle(struct gp_tr *tr, LLVMValueRef found, LLVMValue
 	return LLVMBuildSelect(tr->b, LLVMBuildICmp(tr->b, LLVMIntEQ, found, zero, ""), zero, handle, "");
 }
 
-/* map_lookup_elem, map_update_elem, map_delete_elem in a map that is known. */
-static LLVMValueRef known_map(struct gp_tr *tr, const struct gp_helper *helper, int m)
+/* Whether this look-up goes through shared_lookup(). */
+static bool shares_lookup(const struct gp_tr *tr, const struct gp_helper *helper, const struct map_ref *ref)
 {
-	LLVMValueRef index[2] = { tr->lane, LLVMConstInt(tr->i32, (unsigned int)m, 0) }, args[12], ret;
-	unsigned int count = 0;
+	uint32_t inlined = tr->prog->flags & GP_PROG_QUICK ? 0 : GP_INLINE_LOOKUPS;
 
-	args[count++] = tr->lane;
-	args[count++] = gp_tr_rt(tr, "gp_rt_map", index, 2);
-	args[count++] = gp_tr_address(tr, 2, 0, gp_tr_const(tr, tr->prog->maps[m].key_size), false);
-	if (helper->ret == GP_RET_VALUE &&
-	    tr->lookups[m] > (tr->prog->flags & GP_PROG_QUICK ? 0 : GP_INLINE_LOOKUPS) &&
-	    tr->prog->maps[m].type != VIRTIO_GPGPU_MAP_ARRAY) {
-		LLVMValueRef fn = shared_lookup(tr, m);
+	return helper->number == BPF_FUNC_map_lookup_elem && ref->number >= 0 &&
+	       tr->lookups[ref->number] > inlined && ref->desc->type != VIRTIO_GPGPU_MAP_ARRAY;
+}
+
+static LLVMValueRef call_helper(struct gp_tr *tr, const struct gp_helper *helper, const struct map_ref *ref)
+{
+	uint32_t type = !ref->desc ? 0 : ref->inner ? ref->desc->inner.type : ref->desc->type;
+	enum gp_helper_ret returns = gp_helper_returns(helper, type);
+	LLVMValueRef args[12], ret;
+	unsigned int count = arguments(tr, helper, ref, args);
+	char name[64];
+
+	if (!ref->reg || !helper->by_map) {
+		ret = gp_tr_rt(tr, helper->function, args, count);
+	} else if (!ref->desc && helper->number == BPF_FUNC_map_lookup_elem) {
+		args[count++] = ref->bias;
+		return gp_tr_rt(tr, "gp_helper_map_lookup_handle", args, count);
+	} else if (!ref->desc) {
+		snprintf(name, sizeof(name), "%s_any", helper->function);
+		ret = gp_tr_rt(tr, name, args, count);
+	} else if (returns == GP_RET_VALUE && shares_lookup(tr, helper, ref)) {
+		LLVMValueRef fn = shared_lookup(tr, ref->number);
 
 		ret = LLVMBuildCall2(tr->b, LLVMGlobalGetValueType(fn), fn, args, count, "");
 	} else {
-		if (helper->args[2] == GP_ARG_VALUE) {
-			args[count++] =
-				gp_tr_address(tr, 3, 0, gp_tr_const(tr, tr->prog->maps[m].value_size), false);
-			args[count++] = gp_tr_get(tr, 4);
-		}
-		count += map_constants(tr, m, args + count);
-		ret = gp_tr_rt(tr, helper->function, args, count);
+		count += map_constants(tr, ref->desc, ref->inner, ref->map, args + count);
+		ret = gp_tr_rt(tr, returns == GP_RET_INNER ? "gp_helper_map_lookup_inner" : helper->function,
+			       args, count);
 	}
-	if (helper->ret != GP_RET_VALUE)
-		return ret;
-	return value_handle(tr, ret,
-			    gp_tr_const(tr, (int64_t)((uint64_t)(GP_REGION_MAP0 + (unsigned int)m)
-						      << GP_REGION_SHIFT)));
+	return returns == GP_RET_VALUE || returns == GP_RET_RECORD ? value_handle(tr, ret, ref->bias) : ret;
 }
 
-/* The same where the map is one of several, or a handle from memory: its sizes come from the map itself. */
-static LLVMValueRef chosen_map(struct gp_tr *tr, const struct gp_helper *helper)
+/* What a helper says beside its result. */
+static void after_helper(struct gp_tr *tr, const struct gp_helper *helper, LLVMValueRef ret)
 {
-	LLVMValueRef handle = gp_tr_get(tr, 1), n, map, args[5], region[4], size, ret;
-	LLVMValueRef first = gp_tr_const(tr, (int64_t)GP_REGION_MAPPTR0 << GP_REGION_SHIFT);
-	unsigned int count = 0;
-	char name[64];
+	LLVMValueRef faulted;
 
-	/* The number of the map, with whatever bits do not belong there on top. */
-	n = LLVMBuildSub(tr->b, handle, first, "");
-	n = LLVMBuildOr(tr->b, LLVMBuildLShr(tr->b, n, gp_tr_const(tr, GP_REGION_SHIFT), ""),
-			LLVMBuildShl(tr->b, n, gp_tr_const(tr, 64 - GP_REGION_SHIFT), ""), "");
-	gp_tr_fault_if(tr, LLVMBuildICmp(tr->b, LLVMIntUGE, n, gp_tr_const(tr, tr->prog->num_maps), ""),
-		       VIRTIO_GPGPU_R_OUT_OF_BOUNDS);
-	/* A wrong guess of that branch stays in the table of the engine's maps: GP_MAX_PROG_MAPS is a power of two. */
-	n = gp_tr_opaque(tr, LLVMBuildTrunc(tr->b, n, tr->i32, ""), GP_MAX_PROG_MAPS - 1);
-	args[0] = tr->lane;
-	args[1] = n;
-	map = gp_tr_rt(tr, "gp_rt_map", args, 2);
-
-	args[count++] = tr->lane;
-	args[count++] = map;
-	for (int i = 1; helper->args[i] == GP_ARG_KEY || helper->args[i] == GP_ARG_VALUE; i++) {
-		bool key = helper->args[i] == GP_ARG_KEY;
-
-		size = gp_tr_rt(tr, key ? "gp_rt_map_key_size" : "gp_rt_map_value_size", &map, 1);
-		region[0] = tr->lane;
-		region[1] = gp_tr_handle(tr, i + 1);
-		region[2] = size;
-		region[3] = gp_tr_const(tr, 0);
-		ret = gp_tr_rt(tr, "gp_rt_region", region, 4);
-		gp_tr_fault_if(tr, LLVMBuildICmp(tr->b, LLVMIntEQ, ret, LLVMConstNull(LLVMTypeOf(ret)), ""),
-			       VIRTIO_GPGPU_R_OUT_OF_BOUNDS);
-		args[count++] = ret;
+	for (int i = 0; i < GP_HELPER_ARGS; i++)
+		if (helper->args[i] == GP_ARG_RECORD)
+			gp_tr_fault_if(tr, LLVMBuildICmp(tr->b, LLVMIntNE, ret, gp_tr_const(tr, 0), ""),
+				       VIRTIO_GPGPU_R_HELPER_ARG);
+	if (helper->number == BPF_FUNC_tail_call) {
+		faulted = gp_tr_rt(tr, "gp_rt_faulted", &tr->lane, 1);
+		gp_tr_leave_if(tr, LLVMBuildICmp(tr->b, LLVMIntNE, faulted,
+						 LLVMConstInt(LLVMTypeOf(faulted), 0, 0), ""));
 	}
-	if (helper->args[2] == GP_ARG_VALUE)
-		args[count++] = gp_tr_get(tr, 4);
-	snprintf(name, sizeof(name), "%s_any", helper->function);
-	ret = gp_tr_rt(tr, name, args, count);
-	if (helper->ret != GP_RET_VALUE)
-		return ret;
-	n = LLVMBuildAdd(tr->b, LLVMBuildZExt(tr->b, n, tr->i64, ""), gp_tr_const(tr, GP_REGION_MAP0), "");
-	return value_handle(tr, ret, LLVMBuildShl(tr->b, n, gp_tr_const(tr, GP_REGION_SHIFT), ""));
 }
 
 void gp_tr_helper(struct gp_tr *tr, const struct bpf_insn *insn)
 {
 	const struct gp_helper *helper = gp_helper_find(insn->imm);
-	const struct gp_val *map = &tr->state.reg[1];
-	LLVMValueRef args[GP_HELPER_ARGS + 1], ret;
-	int m = map->kind == GP_KIND_MAPPTR ? gp_val_one_map(map) : -1;
+	struct map_ref ref;
+	LLVMValueRef ret;
 
 	if (insn->imm == BPF_FUNC_loop) {
 		gp_tr_callback_loop(tr);
 		return;
 	}
-	if (helper->args[0] == GP_ARG_MAP)
-		ret = m >= 0 ? known_map(tr, helper, m) : chosen_map(tr, helper);
-	else
-		ret = gp_tr_rt(tr, helper->function, args, arguments(tr, helper, args));
+	find_map(tr, helper, &ref);
+	ret = call_helper(tr, helper, &ref);
+	after_helper(tr, helper, ret);
 	gp_tr_set(tr, 0, ret);
-	if (gp_tr_slow_helper(tr, helper, map))
+	if (gp_tr_slow_helper(tr, helper, &tr->state.reg[ref.reg]))
 		gp_tr_burn(tr, 1);
 }
 

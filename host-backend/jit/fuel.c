@@ -31,9 +31,12 @@ static uint64_t map_bytes(const struct gp_tr *tr, const struct gp_val *map, bool
 
 	for (uint32_t m = 0; m < tr->prog->num_maps; m++) {
 		const struct gp_map_desc *desc = &tr->prog->maps[m];
+		bool inner = map->kind == GP_KIND_INNER;
 		uint64_t size = key ? desc->key_size : desc->value_size;
 
-		if ((map->kind != GP_KIND_MAPPTR || (map->maps & 1ull << m)) && size > max)
+		if (inner)
+			size = key ? desc->inner.key_size : desc->inner.value_size;
+		if ((!gp_val_is_map(map) || (map->maps & 1ull << m)) && size > max)
 			max = size;
 	}
 	return max;
@@ -50,8 +53,10 @@ static uint64_t helper_weight(const struct gp_tr *tr, const struct gp_state *sta
 
 		if (helper->args[i] != GP_ARG_SCALAR)
 			small = false;
-		if (helper->args[i] == GP_ARG_KEY || helper->args[i] == GP_ARG_VALUE)
-			bytes += map_bytes(tr, &state->reg[1], helper->args[i] == GP_ARG_KEY);
+		if (helper->args[i] == GP_ARG_KEY || helper->args[i] == GP_ARG_VALUE ||
+		    helper->args[i] == GP_ARG_VALUE_OUT)
+			bytes += map_bytes(tr, &state->reg[gp_helper_map_reg(helper)],
+					   helper->args[i] == GP_ARG_KEY);
 		else if (helper->args[i] == GP_ARG_SIZE && val->known && val->off > 0 &&
 			 val->off <= UINT32_MAX)
 			bytes += (uint64_t)val->off;
@@ -193,8 +198,13 @@ bool gp_tr_slow_helper(const struct gp_tr *tr, const struct gp_helper *helper, c
 {
 	int m = map->kind == GP_KIND_MAPPTR ? gp_val_one_map(map) : -1;
 
-	if (helper->args[0] != GP_ARG_MAP)
+	if (!gp_helper_map_reg(helper))
+		return helper->number == BPF_FUNC_trace_printk || helper->number == BPF_FUNC_fib_lookup ||
+		       helper->number == BPF_FUNC_strncmp;
+	if (helper->number == BPF_FUNC_tail_call)
 		return false;
+	if (helper->number == BPF_FUNC_redirect_map)
+		return m < 0 || tr->prog->maps[m].type == VIRTIO_GPGPU_MAP_DEVMAP_HASH;
 	if (helper->ret != GP_RET_VALUE || m < 0) /* an update, a delete, any map */
 		return true;
 	return tr->prog->maps[m].type == VIRTIO_GPGPU_MAP_LPM_TRIE &&

@@ -89,7 +89,8 @@ __attribute__((noinline)) uint64_t gp_fib_lookup(struct gp_map *map, uint8_t *at
 	found = gp_lpm_find_any(map, (const uint8_t *)&key);
 	if (!(uint32_t)found)
 		return (found & ~0xffffffffull) | BPF_FIB_LKUP_RET_NOT_FWDED;
-	gp_copy_out((uint8_t *)&entry, map->store + (uint64_t)((uint32_t)found - 1) * map->stride, sizeof(entry));
+	gp_copy_out((uint8_t *)&entry, map->store + (uint64_t)((uint32_t)found - 1) * map->stride,
+		    sizeof(entry));
 	ret = gp_fib_answer(&entry, &params, flags);
 	memcpy(at, &params, sizeof(params));
 	return (found & ~0xffffffffull) | (uint32_t)ret;

@@ -198,6 +198,21 @@ GP_RT uint32_t gp_rt_map_value_size(const struct gp_map *map)
 	return map->value_size;
 }
 
+GP_RT uint32_t gp_rt_map_max_entries(const struct gp_map *map)
+{
+	return map->max_entries;
+}
+
+GP_RT uint32_t gp_rt_map_num_cpus(const struct gp_map *map)
+{
+	return map->num_cpus;
+}
+
+GP_RT uint32_t gp_rt_map_num_buckets(const struct gp_map *map)
+{
+	return map->num_buckets;
+}
+
 GP_RT uint32_t gp_rt_map_frozen(const struct gp_map *map)
 {
 	return map->frozen;

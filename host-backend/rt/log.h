@@ -38,7 +38,8 @@ struct gp_log {
  *
  * Return: the line's length, as the kernel has it (more than GP_LOG_TEXT - 1 is cut), or -EINVAL.
  */
-int64_t gp_log_put(struct gp_log *log, const uint8_t *format, uint32_t size, uint64_t a, uint64_t b, uint64_t c);
+int64_t gp_log_put(struct gp_log *log, const uint8_t *format, uint32_t size, uint64_t a, uint64_t b,
+		   uint64_t c);
 
 /*
  * gp_log_take() - take the oldest line out. Native only; one thread at a time.

@@ -174,7 +174,8 @@ static uint32_t gp_lru_evict(struct gp_map *map, uint32_t *steps)
 
 	for (n = 0; n < GP_LOCK_SPINS; n++) {
 		at = (uint32_t)(__atomic_fetch_add(&map->state[HASH_HAND], 1, __ATOMIC_RELAXED) %
-				map->max_entries) + 1;
+				map->max_entries) +
+		     1;
 		e = gp_hash_elem(map, at - 1, map->key_size);
 		++*steps;
 		if (n < GP_LRU_MARKS && gp_load32(&e->mark)) {
@@ -215,8 +216,8 @@ static int64_t gp_hash_change(struct gp_map *map, uint32_t *bucket, uint32_t at,
 	return 0;
 }
 
-int64_t gp_hash_update(struct gp_map *map, const uint8_t *key, const uint8_t *value, uint64_t flags, uint32_t cpu,
-		       uint32_t *steps)
+int64_t gp_hash_update(struct gp_map *map, const uint8_t *key, const uint8_t *value, uint64_t flags,
+		       uint32_t cpu, uint32_t *steps)
 {
 	uint64_t words[GP_HASH_MAX_WORDS];
 	uint32_t *bucket, at, spare = 0;

@@ -164,8 +164,8 @@ uint64_t gp_hash_find_words(const struct gp_map *map, const uint64_t *key);
  * Return: 0, -EINVAL, -EEXIST, -ENOENT, -E2BIG (full, not LRU), -ENOMEM (LRU: all elements were on their way from
  * one chain to another for longer than a lock is waited for), -EBUSY. @steps grows by the elements passed over.
  */
-int64_t gp_hash_update(struct gp_map *map, const uint8_t *key, const uint8_t *value, uint64_t flags, uint32_t cpu,
-		       uint32_t *steps);
+int64_t gp_hash_update(struct gp_map *map, const uint8_t *key, const uint8_t *value, uint64_t flags,
+		       uint32_t cpu, uint32_t *steps);
 int64_t gp_hash_delete(struct gp_map *map, const uint8_t *key, uint8_t *value, uint32_t *steps);
 
 /*

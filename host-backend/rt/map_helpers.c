@@ -72,9 +72,9 @@ GP_RT uint64_t gp_helper_map_lookup(struct gp_lane *lane, struct gp_map *map, co
 	case VIRTIO_GPGPU_MAP_LRU_PERCPU_HASH:
 		at = gp_offset(gp_find_hash(lane, map, key, type, key_size, max_entries, num_buckets),
 			       value_size);
-		return gp_is_percpu(type) ? gp_percpu_copy(at, lane->thread->cpu, value_size, max_entries,
-							   num_cpus)
-					  : at;
+		return gp_is_percpu(type)
+			       ? gp_percpu_copy(at, lane->thread->cpu, value_size, max_entries, num_cpus)
+			       : at;
 	case VIRTIO_GPGPU_MAP_LPM_TRIE:
 		return gp_offset(gp_lookup_lpm(lane, map, key, key_size), value_size);
 	case VIRTIO_GPGPU_MAP_DEVMAP:
@@ -202,7 +202,8 @@ GP_RT uint64_t gp_helper_map_lookup_inner(struct gp_lane *lane, struct gp_map *m
 	if (type == VIRTIO_GPGPU_MAP_ARRAY_OF_MAPS)
 		at = gp_array_find_here(gp_array_index(key), value_size, max_entries);
 	else if (type == VIRTIO_GPGPU_MAP_HASH_OF_MAPS)
-		at = gp_offset(gp_lookup_hash(lane, map, key, key_size, max_entries, num_buckets), value_size);
+		at = gp_offset(gp_lookup_hash(lane, map, key, key_size, max_entries, num_buckets),
+			       value_size);
 	if (!at)
 		return 0;
 	slot = gp_load32((const uint32_t *)(const void *)(map->store + at - 1));

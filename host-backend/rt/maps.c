@@ -23,7 +23,8 @@ enum {
 static const struct gp_map_rule {
 	uint32_t type, key_min, key_max, value_min, value_max, max_entries, how;
 } gp_map_rules[] = {
-	{ VIRTIO_GPGPU_MAP_HASH, 1, VIRTIO_GPGPU_MAX_KEY, 1, VIRTIO_GPGPU_MAX_VALUE, 1u << 30, HASHED | RDONLY },
+	{ VIRTIO_GPGPU_MAP_HASH, 1, VIRTIO_GPGPU_MAX_KEY, 1, VIRTIO_GPGPU_MAX_VALUE, 1u << 30,
+	  HASHED | RDONLY },
 	{ VIRTIO_GPGPU_MAP_ARRAY, 4, 4, 1, VIRTIO_GPGPU_MAX_VALUE, UINT32_MAX, RDONLY },
 	{ VIRTIO_GPGPU_MAP_PROG_ARRAY, 4, 4, 4, 4, 1u << 20, HIDDEN },
 	{ VIRTIO_GPGPU_MAP_PERF_EVENT_ARRAY, 4, 4, 4, 4, UINT32_MAX, 0 },
@@ -34,7 +35,8 @@ static const struct gp_map_rule {
 	  HASHED | RDONLY },
 	{ VIRTIO_GPGPU_MAP_LRU_PERCPU_HASH, 1, VIRTIO_GPGPU_MAX_KEY, 1, VIRTIO_GPGPU_MAX_VALUE, 1u << 30,
 	  HASHED | PERCPU | RDONLY },
-	{ VIRTIO_GPGPU_MAP_LPM_TRIE, 4 + 1, 4 + GP_LPM_MAX_DATA, 1, VIRTIO_GPGPU_MAX_VALUE, 1u << 30, RDONLY },
+	{ VIRTIO_GPGPU_MAP_LPM_TRIE, 4 + 1, 4 + GP_LPM_MAX_DATA, 1, VIRTIO_GPGPU_MAX_VALUE, 1u << 30,
+	  RDONLY },
 	{ VIRTIO_GPGPU_MAP_ARRAY_OF_MAPS, 4, 4, 4, 4, 1u << 20, HIDDEN },
 	{ VIRTIO_GPGPU_MAP_HASH_OF_MAPS, 1, VIRTIO_GPGPU_MAX_KEY, 4, 4, 1u << 20, HASHED | HIDDEN },
 	{ VIRTIO_GPGPU_MAP_DEVMAP, 4, 4, 4, 8, 1u << 20, 0 },
@@ -384,8 +386,9 @@ bool gp_map_inner_fits(const struct gp_map_desc *outer, const struct gp_map_desc
 	const struct gp_map_shape *want = &outer->inner;
 
 	/* The kernel inlines look-ups in arrays, so there the number of elements counts as well. */
-	return gp_map_may_be_inner(desc->type) && want->type == desc->type && want->key_size == desc->key_size &&
-	       want->value_size == desc->value_size && want->flags == desc->flags &&
+	return gp_map_may_be_inner(desc->type) && want->type == desc->type &&
+	       want->key_size == desc->key_size && want->value_size == desc->value_size &&
+	       want->flags == desc->flags &&
 	       (desc->type != VIRTIO_GPGPU_MAP_ARRAY || want->max_entries == desc->max_entries);
 }
 

@@ -21,7 +21,8 @@ GP_ALWAYS int64_t gp_charged(struct gp_lane *lane, const struct gp_map *map, int
 	return err;
 }
 
-GP_RT int64_t gp_helper_map_push(struct gp_lane *lane, struct gp_map *map, const uint8_t *value, uint64_t flags)
+GP_RT int64_t gp_helper_map_push(struct gp_lane *lane, struct gp_map *map, const uint8_t *value,
+				 uint64_t flags)
 {
 	if (gp_is_queue(map))
 		return gp_charged(lane, map, gp_queue_push(map, value, flags));

@@ -78,7 +78,8 @@ int64_t gp_record_put(struct gp_map *map, uint32_t cpu, const uint8_t *first, ui
 		return -EBUSY;
 	to = map->values + at - 1;
 	gp_copy_in(to, first, (uint32_t)first_size);
-	memcpy(to + first_size, second, second_size);
+	if (second_size)
+		memcpy(to + first_size, second, second_size);
 	gp_record_finish(map, (uint32_t)(at - 1), false);
 	return 0;
 }
@@ -103,7 +104,8 @@ uint64_t gp_record_query(const struct gp_map *map, uint64_t what)
 
 /* ------------------------------------------------------------------ helpers */
 
-GP_RT uint64_t gp_helper_ringbuf_reserve(struct gp_lane *lane, struct gp_map *map, uint64_t size, uint64_t flags)
+GP_RT uint64_t gp_helper_ringbuf_reserve(struct gp_lane *lane, struct gp_map *map, uint64_t size,
+					 uint64_t flags)
 {
 	bool room = false;
 	uint64_t at;
@@ -197,7 +199,8 @@ GP_RT int64_t gp_helper_ringbuf_output(struct gp_lane *lane, struct gp_map *map,
 	int64_t err;
 
 	/* Who is woken is the reader's to decide. */
-	if (map->type != VIRTIO_GPGPU_MAP_RINGBUF || flags & ~(uint64_t)(BPF_RB_NO_WAKEUP | BPF_RB_FORCE_WAKEUP))
+	if (map->type != VIRTIO_GPGPU_MAP_RINGBUF ||
+	    flags & ~(uint64_t)(BPF_RB_NO_WAKEUP | BPF_RB_FORCE_WAKEUP))
 		return -EINVAL;
 	err = gp_put(lane, map, data, size, NULL, 0);
 	return err == -ENOSPC ? -EAGAIN : err;
@@ -209,8 +212,8 @@ GP_RT uint64_t gp_helper_ringbuf_query(struct gp_lane *lane, struct gp_map *map,
 }
 
 /* @size bytes of data, then as many bytes of the packet as the flags ask for. */
-GP_RT int64_t gp_helper_perf_output(struct gp_lane *lane, struct gp_map *map, uint64_t flags, const uint8_t *data,
-				    uint64_t size)
+GP_RT int64_t gp_helper_perf_output(struct gp_lane *lane, struct gp_map *map, uint64_t flags,
+				    const uint8_t *data, uint64_t size)
 {
 	uint64_t packet = (flags & BPF_F_CTXLEN_MASK) >> 32, index = flags & BPF_F_INDEX_MASK;
 	uint64_t room = (uint64_t)lane->data_end - lane->data_off - packet;
@@ -270,7 +273,8 @@ int64_t gp_map_records_read(struct gp_map *map, void *buf, uint64_t size, uint32
 		memcpy(to + done, &record, sizeof(record));
 		done += sizeof(record);
 		memset(to + done, 0, padded);
-		gp_copy_out(to + done, map->values + (pos & (gp_ring_bytes(map) - 1)) + RECORD_HEAD, record.size);
+		gp_copy_out(to + done, map->values + (pos & (gp_ring_bytes(map) - 1)) + RECORD_HEAD,
+			    record.size);
 		done += padded;
 		pos += gp_record_length(record.size);
 		++*num;

@@ -19,9 +19,9 @@
 #include <stdbool.h>
 #include "rt/abi.h"
 
-#define GP_PERF_BYTES	       (256u << 10) /* the ring of a PERF_EVENT_ARRAY */
+#define GP_PERF_BYTES		(256u << 10) /* the ring of a PERF_EVENT_ARRAY */
 #define GP_RECORDS_REGION(ring) (2 * (uint64_t)(ring))
-#define GP_RECORD_BUSY	       UINT64_MAX /* gp_record_reserve(): the lock could not be had */
+#define GP_RECORD_BUSY		UINT64_MAX /* gp_record_reserve(): the lock could not be had */
 
 /* gp_record_reserve() - Return: offset in the map's values, plus 1; 0 where there is no room; GP_RECORD_BUSY. */
 uint64_t gp_record_reserve(struct gp_map *map, uint64_t size, uint32_t cpu);

@@ -49,7 +49,8 @@ GP_RT uint64_t gp_helper_redirect_map(struct gp_lane *lane, struct gp_map *map, 
 	return port ? XDP_REDIRECT : flags & GP_ACTIONS;
 }
 
-GP_RT uint64_t gp_helper_redirect_map_any(struct gp_lane *lane, struct gp_map *map, uint64_t key, uint64_t flags)
+GP_RT uint64_t gp_helper_redirect_map_any(struct gp_lane *lane, struct gp_map *map, uint64_t key,
+					  uint64_t flags)
 {
 	return gp_helper_redirect_map(lane, map, key, flags, map->type, map->key_size, map->value_size,
 				      map->max_entries, map->num_cpus, map->num_buckets);

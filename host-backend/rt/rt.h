@@ -109,6 +109,9 @@ uint8_t *gp_rt_map_values(struct gp_lane *lane, uint32_t n);
 uint32_t gp_rt_map_type(const struct gp_map *map);
 uint32_t gp_rt_map_key_size(const struct gp_map *map);
 uint32_t gp_rt_map_value_size(const struct gp_map *map);
+uint32_t gp_rt_map_max_entries(const struct gp_map *map);
+uint32_t gp_rt_map_num_cpus(const struct gp_map *map);
+uint32_t gp_rt_map_num_buckets(const struct gp_map *map);
 uint32_t gp_rt_map_frozen(const struct gp_map *map); /* nonzero: programs may not write */
 
 /*

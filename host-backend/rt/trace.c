@@ -10,9 +10,9 @@
 #include "log.h"
 #include "rt.h"
 
-#define GP_TRACE_ARGS	  3
-#define GP_TRACE_COST	  16
-#define GP_TRACE_MAX_WIDTH 64
+#define GP_TRACE_ARGS	    3
+#define GP_TRACE_COST	    16
+#define GP_TRACE_MAX_WIDTH  64
 #define GP_TRACE_MAX_FORMAT 1024
 
 struct gp_text {
@@ -185,7 +185,8 @@ static struct gp_log_entry *gp_log_claim(struct gp_log *log, uint32_t *turn)
 	return NULL;
 }
 
-int64_t gp_log_put(struct gp_log *log, const uint8_t *format, uint32_t size, uint64_t a, uint64_t b, uint64_t c)
+int64_t gp_log_put(struct gp_log *log, const uint8_t *format, uint32_t size, uint64_t a, uint64_t b,
+		   uint64_t c)
 {
 	uint64_t args[GP_TRACE_ARGS] = { a, b, c };
 	uint8_t copy[GP_TRACE_MAX_FORMAT];
@@ -216,8 +217,8 @@ int64_t gp_log_put(struct gp_log *log, const uint8_t *format, uint32_t size, uin
 	return text.length;
 }
 
-GP_RT int64_t gp_helper_trace(struct gp_lane *lane, const uint8_t *format, uint64_t size, uint64_t a, uint64_t b,
-			      uint64_t c)
+GP_RT int64_t gp_helper_trace(struct gp_lane *lane, const uint8_t *format, uint64_t size, uint64_t a,
+			      uint64_t b, uint64_t c)
 {
 	if (size > GP_TRACE_MAX_FORMAT)
 		return -EINVAL;
