@@ -165,6 +165,37 @@ PROGRAM(lock_for_ever)
 	return XDP_PASS;
 }
 
+/* The first packet of a flow makes its entry: two may both be the first, and the second wipes out the other's count. */
+PROGRAM(insert_any)
+{
+	struct flow *flow, first = { .packets = 1 };
+	__u32 key = flow_of(p);
+
+	flow = bpf_map_lookup_elem(&flows, &key);
+	if (flow)
+		flow->packets++;
+	else if (bpf_map_update_elem(&flows, &key, &first, BPF_ANY))
+		return XDP_ABORTED;
+	return XDP_PASS;
+}
+
+/* Only one of them is let in, and both count in what is there then. */
+PROGRAM(insert_once)
+{
+	struct flow *flow, none = { 0 };
+	__u32 key = flow_of(p);
+
+	flow = bpf_map_lookup_elem(&flows, &key);
+	if (!flow) {
+		bpf_map_update_elem(&flows, &key, &none, BPF_NOEXIST);
+		flow = bpf_map_lookup_elem(&flows, &key);
+	}
+	if (!flow)
+		return XDP_ABORTED;
+	flow->packets++;
+	return XDP_PASS;
+}
+
 /* Key `value` is used: inserted if it is not there. */
 PROGRAM(lru)
 {

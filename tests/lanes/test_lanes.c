@@ -290,6 +290,105 @@ START_TEST(token_bucket)
 }
 END_TEST
 
+/* --------------------------------------------------------- inserting and evicting */
+
+/* Counts of flows whose entries the packets themselves make. Return: how many flows lost something. */
+static uint32_t lost_inserting(int64_t seed, const char *name, uint32_t count, uint32_t order)
+{
+	uint32_t expected[FLOWS] = { 0 }, lost = 0;
+	struct flow flow;
+
+	lanes_start(&l, seed < 0 ? THREADS : 1, seed, false, 0);
+	fill(count);
+	for (uint32_t i = 0; i < count; i++)
+		expected[lanes_packet(&l, i)->dst[3]]++;
+	lanes_run(&l, lanes_prog(&l, name), count, order);
+	ck_assert_uint_eq(l.counts[XDP_PASS], count);
+	for (uint32_t i = 0; i < FLOWS; i++) {
+		ck_assert(lanes_get(&l, MAP_flows, i, &flow, sizeof(flow)));
+		ck_assert_uint_le(flow.packets, expected[i]);
+		lost += flow.packets != expected[i];
+	}
+	lanes_stop(&l);
+	return lost;
+}
+
+START_TEST(inserting)
+{
+	uint32_t lost = 0;
+
+	for (int seed = 0; seed < SEEDS; seed++) {
+		lost += lost_inserting(seed, "insert_any", FEW, 0);
+		ck_assert_uint_eq(lost_inserting(seed, "insert_any", FEW, FLOW), 0);
+		ck_assert_uint_eq(lost_inserting(seed, "insert_once", FEW, 0), 0);
+	}
+	ck_assert_uint_gt(lost, 0);
+	ck_assert_uint_eq(lost_inserting(-1, "insert_any", MAX_BATCH, FLOW), 0);
+	ck_assert_uint_eq(lost_inserting(-1, "insert_once", MAX_BATCH, 0), 0);
+}
+END_TEST
+
+/* Every other packet uses key 0; the rest bring new keys, five times as many as the map holds. */
+static void run_lru(int64_t seed, uint32_t order, uint32_t *hits, uint32_t *present, bool *last)
+{
+	enum { COUNT = 10 * RACES_RECENT };
+	struct counters c;
+	uint64_t value;
+
+	lanes_start(&l, seed < 0 ? THREADS : 1, seed, false, 0);
+	fill(COUNT);
+	for (uint32_t i = 0; i < COUNT; i += 2)
+		lanes_packet(&l, i)->body.value = 0;
+	lanes_run(&l, lanes_prog(&l, "lru"), COUNT, order);
+	c = lanes_counters(&l);
+	/* An insert always finds room. */
+	ck_assert_uint_eq(c.small, 0);
+	ck_assert_uint_eq(c.packets + c.bytes, COUNT);
+	*hits = (uint32_t)c.packets;
+	*present = 0;
+	for (uint32_t key = 0; key <= COUNT; key++) {
+		if (!lanes_get(&l, MAP_recent, key, &value, sizeof(value)))
+			continue;
+		++*present;
+		ck_assert_uint_ge(value, 1);
+		/* Who brought a key counted it once. */
+		if (key)
+			ck_assert_uint_eq(value, 1);
+	}
+	*last = lanes_get(&l, MAP_recent, COUNT, &value, sizeof(value)) &&
+		lanes_get(&l, MAP_recent, 0, &value, sizeof(value));
+	lanes_stop(&l);
+}
+
+START_TEST(evicting)
+{
+	uint32_t hits, present;
+	bool last;
+
+	/* In order, what is used again and again stays, and so does what came last. */
+	run_lru(_i, ALL, &hits, &present, &last);
+	ck_assert_uint_eq(hits, 5 * RACES_RECENT - 1);
+	ck_assert_uint_eq(present, RACES_RECENT);
+	ck_assert(last);
+	/* Without, which keys are left depends on who came when; never more than there is room for. */
+	run_lru(_i, 0, &hits, &present, &last);
+	ck_assert_uint_lt(hits, 5 * RACES_RECENT);
+	ck_assert_uint_gt(present, 0);
+	ck_assert_uint_le(present, RACES_RECENT);
+}
+END_TEST
+
+START_TEST(evicting_threads)
+{
+	uint32_t hits, present;
+	bool last;
+
+	run_lru(-1, 0, &hits, &present, &last);
+	ck_assert_uint_gt(present, 0);
+	ck_assert_uint_le(present, RACES_RECENT);
+}
+END_TEST
+
 /* ------------------------------------------------------------------- per-CPU maps */
 
 /* Copies are added up; a lane has its copy for itself while it runs, also where it is no sum. */
@@ -536,6 +635,9 @@ int main(void)
 	tcase_add_test(tcase, maximum);
 	tcase_add_test(tcase, by_flow);
 	tcase_add_test(tcase, token_bucket);
+	tcase_add_test(tcase, inserting);
+	tcase_add_loop_test(tcase, evicting, 0, SEEDS);
+	tcase_add_test(tcase, evicting_threads);
 	tcase_add_loop_test(tcase, percpu, 0, SEEDS);
 	tcase_add_test(tcase, percpu_threads);
 	tcase_add_test(tcase, spin_locks);
