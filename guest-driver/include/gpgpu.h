@@ -270,6 +270,15 @@ const char *gpgpu_map_name(const struct gpgpu_map *map);
 void *gpgpu_map_initial_value(struct gpgpu_map *map, size_t *size);
 
 /**
+ * gpgpu_map_set_max_entries() - how many entries a map of an object is to have
+ * @map: map of an object, before it is loaded; some objects leave this to their loaders
+ * @max_entries: instead of what the object says
+ *
+ * Return: 0; -EBUSY: the map is there already.
+ */
+int gpgpu_map_set_max_entries(struct gpgpu_map *map, uint32_t max_entries);
+
+/**
  * gpgpu_map_inner() - what the values of an object's map of maps are
  * @map: map of an object
  * @info: out: their shape

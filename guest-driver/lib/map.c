@@ -121,6 +121,14 @@ void *gpgpu_map_initial_value(struct gpgpu_map *map, size_t *size)
 	return map->data;
 }
 
+int gpgpu_map_set_max_entries(struct gpgpu_map *map, uint32_t max_entries)
+{
+	if (map->dev)
+		return gpgpu_fail(-EBUSY, NAME_FMT " is there already", map->name);
+	map->info.max_entries = max_entries;
+	return 0;
+}
+
 int gpgpu_map_inner(const struct gpgpu_map *map, struct gpgpu_map_info *info)
 {
 	if (!map->inner)

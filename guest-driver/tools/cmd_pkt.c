@@ -172,6 +172,7 @@ static const char help[] =
 	"OUT.pcap gets the frames with XDP_PASS, XDP_TX and XDP_REDIRECT.\n"
 	"  --config FILE       set maps from a file of lines MAP KEY = VALUE, see gpgpu(1)\n"
 	"  --map NAME ENTRY    set one entry: 'KEY=VALUE'\n"
+	"  --entries NAME N    entries that a map is to have, whatever its object says\n"
 	"  --map-dump NAME     print a map afterwards\n"
 	"  --maps-out FILE     write all maps to a file afterwards\n"
 	"  --results FILE      write a line per frame: number, verdict, length, port, fault\n"
@@ -184,7 +185,7 @@ static const char help[] =
 /* Return: 0, or 1 when there is nothing to do but to exit with *status. */
 static int parse_options(int argc, char **argv, int *status)
 {
-	enum { CONFIG = 256, MAP, DUMP, MAPS, RESULTS, BATCH, STRIDE, HEADROOM, ORDER, PORT };
+	enum { CONFIG = 256, MAP, DUMP, MAPS, RESULTS, BATCH, STRIDE, HEADROOM, ORDER, PORT, ENTRIES };
 	static const struct option options[] = {
 		{ "config", required_argument, NULL, CONFIG },
 		{ "map", required_argument, NULL, MAP },
@@ -196,6 +197,7 @@ static int parse_options(int argc, char **argv, int *status)
 		{ "headroom", required_argument, NULL, HEADROOM },
 		{ "order", required_argument, NULL, ORDER },
 		{ "port", required_argument, NULL, PORT },
+		{ "entries", required_argument, NULL, ENTRIES },
 		{ "device", required_argument, NULL, 'd' },
 		{ "quiet", no_argument, NULL, 'q' },
 		{ "help", no_argument, NULL, 'h' },
@@ -243,6 +245,11 @@ static int parse_options(int argc, char **argv, int *status)
 				opt.flags = GPGPU_PACKETS_ORDER_ALL;
 			else if (strcmp(optarg, "any"))
 				die("--order: '%s' is none of any, flow and all", optarg);
+			break;
+		case ENTRIES:
+			if (optind >= argc)
+				die("--entries: NAME and a number are needed");
+			map_entries_add(optarg, argv[optind++]);
 			break;
 		case PORT:
 			opt.port = (uint32_t)parse_number(optarg, 0, UINT32_MAX, "--port");

@@ -53,6 +53,7 @@ struct gpgpu_object *load_program(struct gpgpu_device *dev, char *spec, uint32_t
 	struct gpgpu_program *prog, *p = NULL;
 	struct gpgpu_program_info info;
 	struct gpgpu_object *obj;
+	struct gpgpu_map *m = NULL;
 
 	split_object(spec, &name);
 	if (gpgpu_object_open(spec, &obj))
@@ -67,6 +68,12 @@ struct gpgpu_object *load_program(struct gpgpu_device *dev, char *spec, uint32_t
 		gpgpu_program_get_info(p, &info);
 		/* Where there are tail calls the others may be set as their targets. */
 		gpgpu_program_set_autoload(p, p == prog || (info.kind == kind && has_tail_calls(obj)));
+	}
+	while ((m = gpgpu_object_next_map(obj, m))) {
+		uint32_t entries = map_entries_of(gpgpu_map_name(m));
+
+		if (entries)
+			gpgpu_map_set_max_entries(m, entries);
 	}
 	if (gpgpu_object_load(obj, dev))
 		die("%s: %s", spec, gpgpu_error_message());

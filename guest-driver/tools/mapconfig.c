@@ -20,6 +20,31 @@ size_t map_target_bytes(const struct map_target *t)
 	return t->copies ? (((size_t)t->value_size + 7) & ~(size_t)7) * t->copies : t->value_size;
 }
 
+#define MAX_SIZED 16 /* maps named by --entries */
+
+static struct {
+	const char *name;
+	uint32_t entries;
+} sized[MAX_SIZED];
+static size_t num_sized;
+
+void map_entries_add(const char *name, const char *number)
+{
+	if (num_sized == MAX_SIZED)
+		die("--entries: at most %u times", MAX_SIZED);
+	sized[num_sized].name = name;
+	sized[num_sized++].entries = (uint32_t)parse_number(number, 1, UINT32_MAX, "--entries");
+}
+
+uint32_t map_entries_of(const char *name)
+{
+	for (size_t i = 0; i < num_sized; i++) {
+		if (!strcmp(sized[i].name, name))
+			return sized[i].entries;
+	}
+	return 0;
+}
+
 const struct map_target *map_target_find(const char *where, const struct map_target *targets, size_t count,
 					 const char *name)
 {
@@ -60,8 +85,7 @@ static void parse_value(const char *where, const struct map_target *t, char *tex
 
 #define BULK 4096 /* entries that are written at once */
 
-static void write_entries(const char *where, const struct map_target *t, const uint8_t *entries,
-			  size_t count)
+static void write_entries(const char *where, const struct map_target *t, const uint8_t *entries, size_t count)
 {
 	size_t bytes = map_target_bytes(t), key_bytes = pad8(t->key_size);
 	int r = 0;

@@ -173,6 +173,7 @@ static struct bpf_object *load(char *spec, struct bpf_program **out)
 	struct bpf_program *prog, *found = NULL;
 	struct bpf_object *obj;
 	const char *name;
+	struct bpf_map *m;
 
 	split_object(spec, &name);
 	libbpf_set_print(note_warning);
@@ -193,6 +194,12 @@ static struct bpf_object *load(char *spec, struct bpf_program **out)
 	}
 	if (!found || bpf_program__type(found) != BPF_PROG_TYPE_XDP)
 		die("%s: has no such XDP program", spec);
+	bpf_object__for_each_map(m, obj) {
+		uint32_t entries = map_entries_of(bpf_map__name(m));
+
+		if (entries)
+			bpf_map__set_max_entries(m, entries);
+	}
 	if (bpf_object__load(obj))
 		die("%s: the kernel refuses it: %s", spec, libbpf_warning);
 	*out = found;
@@ -399,11 +406,11 @@ static const char help[] =
 	"  --results FILE    its --results\n"
 	"  --maps FILE       its --maps-out\n"
 	"  --save PREFIX     write the kernel's side: PREFIX.pcap, PREFIX.results, PREFIX.maps\n"
-	"  --config FILE, --map NAME ENTRY    as for gpgpu pkt\n";
+	"  --config FILE, --map NAME ENTRY, --entries NAME N    as for gpgpu pkt\n";
 
 static int parse_options(int argc, char **argv)
 {
-	enum { CONFIG = 256, MAP, OUT, RESULTS, MAPS, SAVE };
+	enum { CONFIG = 256, MAP, OUT, RESULTS, MAPS, SAVE, ENTRIES };
 	static const struct option options[] = {
 		{ "config", required_argument, NULL, CONFIG },
 		{ "map", required_argument, NULL, MAP },
@@ -411,6 +418,7 @@ static int parse_options(int argc, char **argv)
 		{ "results", required_argument, NULL, RESULTS },
 		{ "maps", required_argument, NULL, MAPS },
 		{ "save", required_argument, NULL, SAVE },
+		{ "entries", required_argument, NULL, ENTRIES },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
@@ -435,6 +443,11 @@ static int parse_options(int argc, char **argv)
 			break;
 		case MAPS:
 			opt.maps = optarg;
+			break;
+		case ENTRIES:
+			if (optind >= argc)
+				die("--entries: NAME and a number are needed");
+			map_entries_add(optarg, argv[optind++]);
 			break;
 		case SAVE:
 			opt.save = optarg;

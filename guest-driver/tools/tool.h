@@ -97,6 +97,12 @@ void mapconfig_entry(const char *where, const struct map_target *target, char *t
  */
 void mapconfig_dump(FILE *to, const struct map_target *target);
 
+/* Option --entries NAME N: how many entries a map is to have, whatever its object says. Dies if N is no number. */
+void map_entries_add(const char *name, const char *number);
+
+/* Return: that number, or 0 if nothing was said about the map. */
+uint32_t map_entries_of(const char *name);
+
 /* Return: the target, or die: @where starts the message. */
 const struct map_target *map_target_find(const char *where, const struct map_target *targets, size_t count,
 					 const char *name);
