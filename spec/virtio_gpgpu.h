@@ -607,7 +607,7 @@ enum virtio_gpgpu_event_type {
 	VIRTIO_GPGPU_EV_DEVICE_LOST	= 1,	/* all objects are gone; value: new generation */
 	VIRTIO_GPGPU_EV_DEVICE_READY	= 2,	/* value: generation that takes requests again */
 	VIRTIO_GPGPU_EV_QUOTA		= 3,	/* weight, cap or memory limit changed; value: memory limit */
-	VIRTIO_GPGPU_EV_MAP_DATA	= 4,	/* a map has records to read; value: its id */
+	VIRTIO_GPGPU_EV_MAP_DATA	= 4,	/* a map has records to read; value: its id, 0: it may be any */
 };
 
 struct virtio_gpgpu_event {

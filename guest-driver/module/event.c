@@ -97,7 +97,10 @@ static void event_act(struct vgpgpu_device *gdev, const struct virtio_gpgpu_even
 		generation = value;
 		break;
 	case VIRTIO_GPGPU_EV_MAP_DATA:
-		vgpgpu_map_has_data(gdev, value);
+		if (value)
+			vgpgpu_map_has_data(gdev, value);
+		else
+			vgpgpu_maps_have_data(gdev);
 		break;
 	case VIRTIO_GPGPU_EV_QUOTA:
 		WRITE_ONCE(gdev->caps_valid, false);	/* the memory limit is in there */

@@ -302,8 +302,9 @@ void virtio_gpgpu_handle_output(VirtIODevice *vdev, VirtQueue *vq)
     int index = virtio_get_queue_index(vq);
     bool engaged;
 
-    /* the event queue's elements wait for events */
+    /* the event queue's elements wait for events, but for one: */
     if (vq == s->event_vq) {
+        virtio_gpgpu_tell_missed(s);
         return;
     }
     engaged = device_enter(s);
@@ -525,6 +526,7 @@ void virtio_gpgpu_send_event(VirtIOGpgpu *s, uint32_t type, uint32_t reason,
     if (!elem) {
         s->guard->engaged_in_io = engaged;
         s->events_dropped++;
+        s->data_missed |= type == VIRTIO_GPGPU_EV_MAP_DATA;
         return;
     }
     if (iov_size(elem->in_sg, elem->in_num) < sizeof(event)) {
@@ -539,4 +541,18 @@ void virtio_gpgpu_send_event(VirtIOGpgpu *s, uint32_t type, uint32_t reason,
     virtio_notify(vdev, s->event_vq);
     s->guard->engaged_in_io = engaged;
     g_free(elem);
+}
+
+/*
+ * Somebody may sleep until a map has records, and nothing else may ever be
+ * said on this queue: so that a dropped event of that kind is made up for.
+ */
+void virtio_gpgpu_tell_missed(VirtIOGpgpu *s)
+{
+    if (s->data_missed && VIRTIO_DEVICE(s)->vm_running &&
+        !virtio_queue_empty(s->event_vq)) {
+        s->data_missed = false;
+        virtio_gpgpu_send_event(s, VIRTIO_GPGPU_EV_MAP_DATA,
+                                VIRTIO_GPGPU_R_NONE, 0);
+    }
 }

@@ -70,6 +70,7 @@ static void gpgpu_notify_guest(VirtIOGpgpu *s)
         virtio_gpgpu_send_event(s, VIRTIO_GPGPU_EV_DEVICE_READY,
                                 VIRTIO_GPGPU_R_NONE, s->generation);
     }
+    virtio_gpgpu_tell_missed(s);
 }
 
 static void gpgpu_lost(void *opaque, const char *reason)
@@ -105,7 +106,7 @@ static void gpgpu_event(void *opaque, uint32_t type, uint32_t reason,
                         uint64_t value)
 {
     /* lost and ready are for the device to say */
-    if (type == VIRTIO_GPGPU_EV_QUOTA) {
+    if (type == VIRTIO_GPGPU_EV_QUOTA || type == VIRTIO_GPGPU_EV_MAP_DATA) {
         virtio_gpgpu_send_event(opaque, type, reason, value);
     }
 }

@@ -144,6 +144,7 @@ static void virtio_gpgpu_reset(VirtIODevice *vdev)
     s->events_dropped = 0;
     s->lost_notify = false;
     s->ready_notify = false;
+    s->data_missed = false;
 }
 
 /* Realize -------------------------------------------------------------------*/

@@ -94,6 +94,7 @@ struct VirtIOGpgpu {
     MemoryListener listener;    /* with an iothread */
     bool lost_notify;           /* tell the guest when it runs again */
     bool ready_notify;
+    bool data_missed;           /* the guest was not told of a map's records */
     QTAILQ_ENTRY(VirtIOGpgpu) next;
 };
 
@@ -117,6 +118,8 @@ void virtio_gpgpu_init_slots(VirtIOGpgpu *s);
 /* Deliver an event, or count it as dropped. BQL. */
 void virtio_gpgpu_send_event(VirtIOGpgpu *s, uint32_t type, uint32_t reason,
                              uint64_t value);
+/* Make up for a dropped MAP_DATA, if there is room now. BQL. */
+void virtio_gpgpu_tell_missed(VirtIOGpgpu *s);
 
 /* virtio-gpgpu-dataplane.c: BQL */
 

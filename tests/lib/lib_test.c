@@ -128,7 +128,7 @@ static void test_buffers(void)
 
 static void test_hash(void)
 {
-	const struct gpgpu_map_info info = { "hash", BPF_MAP_TYPE_HASH, 4, 8, 8, 0 };
+	const struct gpgpu_map_info info = { "hash", BPF_MAP_TYPE_HASH, 4, 8, 8, 0, NULL };
 	struct gpgpu_map *map;
 	uint64_t value = 5;
 	uint32_t key, next, seen = 0;
@@ -166,10 +166,10 @@ static void test_hash(void)
 
 static void test_other_maps(void)
 {
-	const struct gpgpu_map_info array = { "array", BPF_MAP_TYPE_ARRAY, 4, 12, 4, GPGPU_MAP_RDONLY_PROG };
-	const struct gpgpu_map_info percpu = { "percpu", BPF_MAP_TYPE_PERCPU_ARRAY, 4, 4, 4, 0 };
-	const struct gpgpu_map_info lpm = { "lpm", BPF_MAP_TYPE_LPM_TRIE, 8, 4, 4, 0 };
-	const struct gpgpu_map_info none = { "none", BPF_MAP_TYPE_STACK_TRACE, 4, 8, 4, 0 };
+	const struct gpgpu_map_info array = { "array", BPF_MAP_TYPE_ARRAY, 4, 12, 4, GPGPU_MAP_RDONLY_PROG, NULL };
+	const struct gpgpu_map_info percpu = { "percpu", BPF_MAP_TYPE_PERCPU_ARRAY, 4, 4, 4, 0, NULL };
+	const struct gpgpu_map_info lpm = { "lpm", BPF_MAP_TYPE_LPM_TRIE, 8, 4, 4, 0, NULL };
+	const struct gpgpu_map_info none = { "none", BPF_MAP_TYPE_STACK_TRACE, 4, 8, 4, 0, NULL };
 	const struct gpgpu_map_info huge = { "huge", BPF_MAP_TYPE_ARRAY, 4, 65536, 0x7fffffff, 0 };
 	struct gpgpu_map *map;
 	uint32_t key = 2, value[3] = { 1, 2, 3 }, got[3] = { 0 };
