@@ -72,12 +72,20 @@ uint32_t compare_minimise(const struct target *target, struct random_case *made,
 	return minimise(&made->run, made->insns, still_fails, &wanted);
 }
 
+static void print_without(uint32_t without)
+{
+	for (uint32_t i = 0; i < RANDOM_FEATURES; i++)
+		if (without & 1u << i)
+			printf(" --without %s", random_features[i]);
+}
+
 static void print_command(const struct target *target, const struct random_case *made, bool minimised)
 {
 	const struct run *run = &made->run;
 
 	printf("# again: build/tests/bpf/random --device %s --seed %" PRIu64 " --count 1", target->name,
 	       made->seed);
+	print_without(made->without);
 	if (minimised && run->num_insns <= MAX_SHOWN) {
 		printf(" --packets %u --program ", run->num_packets);
 		for (uint32_t i = 0; i < run->num_insns; i++)

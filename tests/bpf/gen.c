@@ -19,6 +19,8 @@
 #define ITEMS	   (GRID_X * GRID_Y)
 #define ITEM_BYTES 64
 
+const char *const random_features[RANDOM_FEATURES] = { "maps", "loop", "tails", "more" };
+
 uint64_t gen_random(struct gen *g)
 {
 	uint64_t z = (g->state += 0x9e3779b97f4a7c15ull); /* splitmix64 */
@@ -620,6 +622,7 @@ void random_make(uint64_t seed, uint32_t without, struct random_case *made)
 
 	memset(made, 0, sizeof(*made));
 	made->seed = seed;
+	made->without = without;
 	snprintf(made->name, sizeof(made->name), "seed %llu", (unsigned long long)seed);
 	run->name = made->name;
 	run->insns = made->insns;

@@ -252,7 +252,6 @@ void gen_pointer(struct gen *g)
 void gen_fault(struct gen *g)
 {
 	bool xdp = g->made->run.kind == VIRTIO_GPGPU_PROG_XDP;
-	const struct bpf_insn map[] = { LDMAP(R1, GEN_HASH) };
 
 	g->made->no_kernel = true;
 	g->made->may_fault = true;
@@ -291,8 +290,7 @@ void gen_fault(struct gen *g)
 		gen_emit(g, ST(W, R10, GEN_KEY, 77));
 		gen_emit(g, MOV64X(R2, R10));
 		gen_emit(g, ALU64K(BPF_ADD, R2, GEN_KEY));
-		gen_emit(g, map[0]);
-		gen_emit(g, map[1]);
+		gen_load_map(g, R1, GEN_HASH);
 		gen_emit(g, CALL(BPF_FUNC_map_lookup_elem));
 		gen_emit(g, LDX(DW, R0, R0, 0));
 	}

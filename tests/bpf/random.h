@@ -17,11 +17,13 @@
 #define RANDOM_WITHOUT_MAPS  1u /* all but hash, array, per-CPU array, LPM trie */
 #define RANDOM_WITHOUT_LOOP  2u /* bpf_loop */
 #define RANDOM_WITHOUT_TAILS 4u
+#define RANDOM_FEATURES	     4
 #define RANDOM_WITHOUT_MORE  8u /* other helpers: strncmp, xdp_get_buff_len, ... */
 
 struct random_case {
 	struct run run; /* points into the members below */
 	uint64_t seed;
+	uint32_t without;
 	bool no_kernel; /* uses what the kernel's verifier refuses */
 	bool may_fault;
 	struct bpf_insn insns[RANDOM_MAX_INSNS];
@@ -33,6 +35,8 @@ struct random_case {
 	uint8_t buffer[2][4096];
 	char name[32];
 };
+
+extern const char *const random_features[RANDOM_FEATURES]; /* names of the bits */
 
 void random_make(uint64_t seed, uint32_t without, struct random_case *made);
 /* random_show() - print it behind "# ", as assembly. */

@@ -303,10 +303,8 @@ static void take_program(const char *hex)
 
 static uint32_t feature(const char *name)
 {
-	static const char *const names[] = { "maps", "loop", "tails", "more" };
-
-	for (uint32_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (!strcmp(names[i], name))
+	for (uint32_t i = 0; i < RANDOM_FEATURES; i++)
+		if (!strcmp(random_features[i], name))
 			return 1u << i;
 	usage(stderr);
 }

@@ -199,7 +199,7 @@ static void loop(struct machine *m, const uint64_t *arg)
 {
 	uint32_t rounds = (uint32_t)arg[0], i;
 
-	if (arg[1] >> REGION_SHIFT != REGION_FUNC) {
+	if (POINTER_REGION(arg[1]) != REGION_FUNC) {
 		m->fault = VIRTIO_GPGPU_R_HELPER_ARG;
 		return;
 	}
@@ -212,7 +212,7 @@ static void loop(struct machine *m, const uint64_t *arg)
 		return;
 	}
 	for (i = 0; i < rounds; i++) {
-		uint64_t stop = interp_callback(m, (uint32_t)arg[1], i, arg[2]);
+		uint64_t stop = interp_callback(m, (uint32_t)POINTER_OFFSET(arg[1]), i, arg[2]);
 
 		if (m->fault)
 			return;

@@ -13,7 +13,7 @@
 
 struct interp_map *interp_map_arg(struct machine *m, uint64_t pointer, uint32_t *index)
 {
-	uint64_t number = pointer >> REGION_SHIFT;
+	uint64_t number = POINTER_REGION(pointer);
 
 	if (number >= REGION_MAP && number < REGION_MAP + m->env->num_maps && pointer == POINTER(number, 0)) {
 		*index = (uint32_t)(number - REGION_MAP);
@@ -131,6 +131,8 @@ static void perf_output(struct machine *m, struct interp_map *map, const uint64_
 		m->reg[0] = error(-EFAULT);
 	} else if (index != CURRENT_CPU && index >= map->max_entries) {
 		m->reg[0] = error(-E2BIG);
+	} else if (index != CURRENT_CPU && index != m->env->cpu) {
+		m->reg[0] = error(-EOPNOTSUPP);
 	} else {
 		output(m, map, arg[3], arg[4], packet);
 	}
@@ -145,7 +147,7 @@ static void ring_reserve(struct machine *m, struct interp_map *map, uint32_t ind
 
 static void ring_end(struct machine *m, uint64_t pointer, bool keep)
 {
-	uint64_t number = pointer >> REGION_SHIFT, offset = pointer & ((1ull << REGION_SHIFT) - 1);
+	uint64_t number = POINTER_REGION(pointer), offset = POINTER_OFFSET(pointer);
 
 	if (number < REGION_VALUE || number >= REGION_VALUE + m->env->num_maps ||
 	    !interp_map_commit(m->env->maps[number - REGION_VALUE], offset, keep))

@@ -35,6 +35,8 @@ static bool has_memory(const struct interp_map *map)
 	}
 }
 
+struct interp_looks interp_looks;
+
 static uint8_t *region(struct machine *m, uint32_t number, uint64_t *high, bool *writable)
 {
 	struct interp_map *map;
@@ -66,9 +68,9 @@ static uint8_t *region(struct machine *m, uint32_t number, uint64_t *high, bool 
 
 uint8_t *interp_mem(struct machine *m, uint64_t address, uint64_t size, bool write)
 {
-	uint64_t offset = address & ((1ull << REGION_SHIFT) - 1), high;
+	uint64_t offset = POINTER_OFFSET(address), high;
 	bool writable;
-	uint8_t *base = region(m, (uint32_t)(address >> REGION_SHIFT), &high, &writable);
+	uint8_t *base = region(m, (uint32_t)POINTER_REGION(address), &high, &writable);
 
 	if (!base || offset > high || high - offset < size || (write && !writable)) {
 		fault(m, VIRTIO_GPGPU_R_OUT_OF_BOUNDS);
@@ -132,8 +134,8 @@ static void load(struct machine *m, const struct bpf_insn *insn)
 		fault(m, VIRTIO_GPGPU_R_OPCODE);
 		return;
 	}
-	if (address >> REGION_SHIFT == REGION_CONTEXT) {
-		value = interp_context(m, address & 0xffffffffffffull, size);
+	if (POINTER_REGION(address) == REGION_CONTEXT) {
+		value = interp_context(m, POINTER_OFFSET(address), size);
 	} else {
 		at = interp_mem(m, address, size, false);
 		if (!at)

@@ -69,6 +69,15 @@ void interp_map_at(const struct interp_map *map, uint32_t i, const void **key, c
 		   uint32_t cpu);
 
 /* ------------------------------------------------------------------ running */
+/*
+ * Added to what pointers look like as numbers; not while something runs. What a program does that treats pointers as
+ * pointers is the same for all; one that comes out otherwise has made numbers of them, which nobody defines.
+ * @offset: multiple of 8
+ */
+extern struct interp_looks {
+	uint64_t region, offset;
+} interp_looks;
+
 struct interp_arg {
 	uint8_t *base; /* buffer, or NULL for a value */
 	uint64_t size; /* bytes */

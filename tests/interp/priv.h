@@ -27,7 +27,12 @@ enum region {
 	REGION_FUNC = 0x0e00, /* offset: instruction */
 };
 
-#define POINTER(region, offset) ((uint64_t)(region) << REGION_SHIFT | (uint64_t)(offset))
+/* How pointers look, and what they mean. interp_looks moves the numbers, not the meaning. */
+#define POINTER(number, at)                                             \
+	((((uint64_t)(number) + interp_looks.region) << REGION_SHIFT) + \
+	 ((uint64_t)(at) + interp_looks.offset))
+#define POINTER_REGION(pointer) (((pointer) >> REGION_SHIFT) - interp_looks.region)
+#define POINTER_OFFSET(pointer) (((pointer) & ((1ull << REGION_SHIFT) - 1)) - interp_looks.offset)
 
 enum interp_record_state { INTERP_RECORD_OPEN, INTERP_RECORD_KEPT, INTERP_RECORD_GONE };
 
