@@ -50,14 +50,31 @@ static void print_refused(const struct loaded *l, const struct loaded_program *p
 		printf("  %s\n", text);
 }
 
+/* What is exact wherever packets run at once, and what may not be (docs/lanes.md). */
+static void print_lanes(const struct gp_sums_info *lanes)
+{
+	if (!lanes->sums && !lanes->others)
+		return;
+	printf("  lanes:");
+	if (lanes->sums)
+		printf(" %u counter%s", lanes->sums, lanes->sums == 1 ? " is exact" : "s are exact");
+	if (lanes->others)
+		printf("%s %u other store%s to what lanes share, the first by instruction %u",
+		       lanes->sums ? ";" : "", lanes->others, lanes->others == 1 ? "" : "s",
+		       lanes->first_other);
+	printf("\n");
+}
+
 static void print_accepted(const struct loaded *l, const struct loaded_program *p, struct gp_jit *jit)
 {
 	const struct virtio_gpgpu_caps *caps = session_caps(l->session);
-	struct gp_image *image = code_compile(jit, l, p);
+	struct gp_sums_info lanes;
+	struct gp_image *image = code_compile(jit, l, p, &lanes);
 
 	print_head(l, &p->info, "accepted");
 	printf("  %s: %s bytes of code, %s bytes of stack, %.1f ms to compile\n", (const char *)caps->target,
 	       grouped(image->code_bytes), grouped(image->frame_bytes), (double)image->cpu_ns / 1e6);
+	print_lanes(&lanes);
 	gp_image_unref(image);
 }
 

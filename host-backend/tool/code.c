@@ -50,7 +50,7 @@ static void describe(const struct loaded_map *map, uint32_t cpus, struct gp_map_
 }
 
 struct gp_image *code_compile(struct gp_jit *jit, const struct loaded *l,
-			      const struct loaded_program *program)
+			      const struct loaded_program *program, struct gp_sums_info *lanes)
 {
 	uint32_t *index = xcalloc(l->num_maps, sizeof(*index)); /* + 1 */
 	struct gp_map_desc *maps = xcalloc(GP_MAX_PROG_MAPS, sizeof(*maps));
@@ -91,6 +91,8 @@ struct gp_image *code_compile(struct gp_jit *jit, const struct loaded *l,
 	image = gp_jit_compile(jit, &prog, &verdict);
 	if (!image)
 		die("%s: %s", program->info.name, verdict.message);
+	if (lanes)
+		gp_sums_of(&prog, lanes);
 	free(insns);
 	free(maps);
 	free(index);

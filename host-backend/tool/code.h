@@ -8,6 +8,7 @@
 #ifndef GPGPU_BPF_CODE_H
 #define GPGPU_BPF_CODE_H
 
+#include "bpf/sums.h"
 #include "jit/jit.h"
 #include "load.h"
 
@@ -15,8 +16,13 @@
 struct gp_jit *code_open(const struct session *s);
 void code_close(struct gp_jit *jit);
 
-/* code_compile() - a program that the session has accepted, or die. Return: gp_image_unref(). */
+/*
+ * code_compile() - a program that the session has accepted, or die.
+ * @lanes: out, unless NULL: what lanes mean for it.
+ *
+ * Return: gp_image_unref().
+ */
 struct gp_image *code_compile(struct gp_jit *jit, const struct loaded *l,
-			      const struct loaded_program *program);
+			      const struct loaded_program *program, struct gp_sums_info *lanes);
 
 #endif

@@ -191,7 +191,7 @@ static bool disasm(struct loaded *l, struct loaded_program *p, struct gp_jit *ji
 		return false;
 	}
 	gpgpu_program_insns(p->prog, &count);
-	image = code_compile(jit, l, p);
+	image = code_compile(jit, l, p, NULL);
 	text = disassemble(l->session, image, &mapped);
 	code = sort_lines(text, count, &lines);
 	xdp = p->info.kind == GPGPU_PROGRAM_XDP;

@@ -152,20 +152,26 @@ static void renumber(const char *text, size_t own, char *out, size_t size)
 
 static void refused(const struct refusal *refusal, size_t own)
 {
+	const char *own_call = strstr(refusal->message, "call pc");
 	char text[VIRTIO_GPGPU_MESSAGE + 128];
 
+	/* A register that the program reads and that the call does not set is said of the call. */
+	if (refusal->status == VIRTIO_GPGPU_S_REJECTED && refusal->detail < own && own_call &&
+	    strchr(own_call, ':'))
+		die("the program%s", strchr(own_call, ':'));
 	renumber(refusal_text(refusal), own, text, sizeof(text));
 	die("%s", text);
 }
 
-static void faulted(const struct refusal *refusal, uint32_t insn, size_t own, const struct bpf_insn *all,
+static void faulted(const struct refusal *refusal, uint32_t insn, size_t own, const struct bpf_insn *insns,
 		    size_t count)
 {
 	char text[256];
 
 	if (insn < own)
 		die("the program: %s", gpgpu_reason_name(refusal->reason));
-	die("%u: %s: %s", (uint32_t)(insn - own), insn_text(text, sizeof(text), NULL, NULL, all, count, insn),
+	insn -= (uint32_t)own;
+	die("%u: %s: %s", insn, insn_text(text, sizeof(text), NULL, NULL, insns, count, insn),
 	    gpgpu_reason_name(refusal->reason));
 }
 
@@ -205,7 +211,7 @@ static uint64_t run(struct session *s, const struct bpf_insn *insns, size_t coun
 		refused(&refusal, own);
 	if (session_dispatch(s, id, args, desc.num_args, &job, &refusal)) {
 		if (refusal.status == VIRTIO_GPGPU_S_FAULT)
-			faulted(&refusal, job.fault_insn, own, all, own + count);
+			faulted(&refusal, job.fault_insn, own, insns, count);
 		refused(&refusal, own);
 	}
 	memcpy(&r0, result.bytes, sizeof(r0));

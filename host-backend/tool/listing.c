@@ -24,9 +24,12 @@ static void print_map(char *buf, size_t size, const struct loaded *l, const stru
 static void print_call(char *buf, size_t size, const struct bpf_insn *insn)
 {
 	const struct gp_helper *helper = gp_helper_find(insn->imm);
-	const char *name = helper ? helper->name : gp_helper_kernel_name(insn->imm);
+	const char *kernel = gp_helper_kernel_name(insn->imm);
 
-	snprintf(buf, size, "call %s#%d", name ? name : "", insn->imm);
+	if (helper)
+		snprintf(buf, size, "call %s#%d", helper->name, insn->imm);
+	else
+		snprintf(buf, size, "call %s%s#%d", kernel ? "bpf_" : "", kernel ? kernel : "", insn->imm);
 }
 
 /* Appends where a jump goes: "goto +4" says it to machines. */
