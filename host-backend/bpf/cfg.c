@@ -94,8 +94,8 @@ static bool find_funcs(struct gp_cfg *cfg, const struct gp_prog *prog, const boo
 		else if (is_start[target])
 			continue;
 		else if (count == GP_MAX_FUNCS)
-			ok = gp_refuse(verdict, prog, VIRTIO_GPGPU_R_INSN_LIMIT, i, "more than %d functions",
-				       GP_MAX_FUNCS);
+			ok = gp_refuse(verdict, prog, VIRTIO_GPGPU_R_INSN_LIMIT, i,
+				       "the program has more than %d functions", GP_MAX_FUNCS);
 		else {
 			is_start[target] = true;
 			starts[count++] = (uint32_t)target;
@@ -134,9 +134,10 @@ static bool find_leaders(struct gp_cfg *cfg, const struct gp_prog *prog, const b
 				continue;
 			target = (int64_t)i + 1 + gp_insn_jump_distance(insn);
 			if (target < func->start || target >= func->end)
-				return gp_refuse(verdict, prog, VIRTIO_GPGPU_R_JUMP, i,
-						 "jumps to instruction %lld, outside its function (%u..%u)",
-						 (long long)target, func->start, func->end - 1);
+				return gp_refuse(
+					verdict, prog, VIRTIO_GPGPU_R_JUMP, i,
+					"jumps to instruction %lld, outside of its function, which is %u to %u",
+					(long long)target, func->start, func->end - 1);
 			if (tail[target])
 				return gp_refuse(verdict, prog, VIRTIO_GPGPU_R_JUMP, i,
 						 "jumps into the second half of an ld_imm64");
@@ -306,10 +307,11 @@ static bool check_loops(struct gp_cfg *cfg, const struct gp_prog *prog, struct g
 			uint32_t to = block->succ[e];
 
 			if ((block->back & 1u << e) && !dominates(cfg, to, b))
-				return gp_refuse(verdict, prog, VIRTIO_GPGPU_R_IRREDUCIBLE, block->end - 1,
-						 "jumps back into a loop that has another entry "
-						 "(instruction %u); give each loop one entry",
-						 cfg->blocks[to].start);
+				return gp_refuse(
+					verdict, prog, VIRTIO_GPGPU_R_IRREDUCIBLE, block->end - 1,
+					"jumps back into a loop that is also entered elsewhere than at its start "
+					"(instruction %u); give each loop one entry",
+					cfg->blocks[to].start);
 		}
 	}
 	return true;
@@ -352,8 +354,9 @@ static bool order_calls(struct gp_cfg *cfg, const struct gp_prog *prog, struct g
 	}
 	for (uint32_t f = 0; f < cfg->num_funcs; f++)
 		if (!state[f])
-			return gp_refuse(verdict, prog, VIRTIO_GPGPU_R_UNREACHABLE, cfg->funcs[f].start,
-					 "function is never called from the program's entry");
+			return gp_refuse(
+				verdict, prog, VIRTIO_GPGPU_R_UNREACHABLE, cfg->funcs[f].start,
+				"nothing that the program's entry calls calls this function; remove it");
 
 	cfg->funcs[0].depth = 1;
 	while (count--) {
@@ -368,8 +371,10 @@ static bool order_calls(struct gp_cfg *cfg, const struct gp_prog *prog, struct g
 			callee = &cfg->funcs[gp_cfg_callee(cfg, prog, i)];
 			callee->depth = MAX(callee->depth, func->depth + 1);
 			if (callee->depth > GP_MAX_FRAMES)
-				return gp_refuse(verdict, prog, VIRTIO_GPGPU_R_CALL_DEPTH, i,
-						 "more than %d frames deep", GP_MAX_FRAMES);
+				return gp_refuse(
+					verdict, prog, VIRTIO_GPGPU_R_CALL_DEPTH, i,
+					"calls are more than %d functions deep, the entry and callbacks included",
+					GP_MAX_FRAMES);
 		}
 	}
 	return true;

@@ -28,7 +28,8 @@ static bool check_initialised(const struct gp_kinds *kinds, const struct gp_stat
 	for (int r = 0; r < 10; r++)
 		if ((use & 1u << r) && state->reg[r].kind == GP_KIND_UNINIT)
 			return gp_refuse(verdict, kinds->prog, VIRTIO_GPGPU_R_UNINITIALISED, i,
-					 "r%d is read but not written on every path here", r);
+					 "r%d is uninitialised: not every path to here writes it%s", r,
+					 r && r <= 5 ? "; calls leave r1 to r5 without a value" : "");
 	return true;
 }
 
@@ -39,56 +40,73 @@ static bool check_stack(const struct gp_kinds *kinds, uint32_t i, int64_t off, i
 	if (off >= -GP_STACK_FRAME && size >= 0 && off + size <= 0)
 		return true;
 	return gp_refuse(verdict, kinds->prog, VIRTIO_GPGPU_R_STACK, i,
-			 "stack bytes r10%+lld .. %+lld; a frame is r10-%d .. r10", (long long)off,
-			 (long long)(off + size), GP_STACK_FRAME);
+			 "a function's stack is r10-%d to r10+0, this is r10%+lld to r10%+lld",
+			 GP_STACK_FRAME, (long long)off, (long long)(off + size));
+}
+
+static bool check_context(const struct gp_kinds *kinds, const struct gp_val *ptr, int reg, uint32_t i,
+			  struct gp_verdict *verdict)
+{
+	const struct gp_prog *prog = kinds->prog;
+	const struct bpf_insn *insn = &prog->insns[i];
+	uint32_t size = gp_insn_size(insn);
+	int64_t off = ptr->off + insn->off;
+	struct gp_ctx_field field;
+
+	if (BPF_CLASS(insn->code) != BPF_LDX)
+		return gp_refuse(verdict, prog, VIRTIO_GPGPU_R_CTX_ACCESS, i,
+				 "r%d is the context, which is read only; write to the %s instead", reg,
+				 prog->kind == VIRTIO_GPGPU_PROG_XDP ? "packet or to a map" : "buffers");
+	if (!ptr->known || gp_ctx_field(prog, off, size, BPF_MODE(insn->code) == BPF_MEMSX, &field))
+		return true; /* where the offset is not known, it is looked at when it runs */
+	if (prog->kind == VIRTIO_GPGPU_PROG_XDP)
+		return gp_refuse(verdict, prog, VIRTIO_GPGPU_R_CTX_ACCESS, i,
+				 "r%d is the context (struct xdp_md), which has no field of %u bytes at %lld; "
+				 "fields are 4 bytes at 0, 4, .. 20",
+				 reg, size, (long long)off);
+	return gp_refuse(
+		verdict, prog, VIRTIO_GPGPU_R_CTX_ACCESS, i,
+		"r%d is the context, which has no %u bytes at %lld to read so; it holds %u arguments of 8 "
+		"bytes, and a pointer is read as a whole",
+		reg, size, (long long)off, prog->num_args);
 }
 
 static bool check_memory(const struct gp_kinds *kinds, const struct gp_state *state, uint32_t i,
 			 struct gp_verdict *verdict)
 {
 	const struct bpf_insn *insn = &kinds->prog->insns[i];
-	bool store = BPF_CLASS(insn->code) != BPF_LDX;
-	int reg = store ? insn->dst_reg : insn->src_reg;
+	int reg = BPF_CLASS(insn->code) == BPF_LDX ? insn->src_reg : insn->dst_reg;
 	const struct gp_val *ptr = &state->reg[reg];
-	int64_t off = ptr->off + insn->off;
-	struct gp_ctx_field field;
 	char text[64];
 
 	switch (ptr->kind) {
 	case GP_KIND_CTX:
-		if (store)
-			return gp_refuse(verdict, kinds->prog, VIRTIO_GPGPU_R_CTX_ACCESS, i,
-					 "the context is read only");
-		if (!ptr->known)
-			return true; /* found at run time */
-		if (!gp_ctx_field(kinds->prog, off, gp_insn_size(insn), BPF_MODE(insn->code) == BPF_MEMSX,
-				  &field))
-			return gp_refuse(verdict, kinds->prog, VIRTIO_GPGPU_R_CTX_ACCESS, i,
-					 "no %u-byte field at offset %lld of the context", gp_insn_size(insn),
-					 (long long)off);
-		return true;
+		return check_context(kinds, ptr, reg, i, verdict);
 	case GP_KIND_STACK:
-		return !ptr->known || check_stack(kinds, i, off, gp_insn_size(insn), verdict);
+		return !ptr->known ||
+		       check_stack(kinds, i, ptr->off + insn->off, gp_insn_size(insn), verdict);
 	case GP_KIND_SCALAR:
-	case GP_KIND_MAPPTR:
-	case GP_KIND_INNER:
 	case GP_KIND_FUNC:
 		return gp_refuse(verdict, kinds->prog, VIRTIO_GPGPU_R_POINTER, i,
 				 "r%d is %s, not a pointer to memory", reg,
 				 gp_val_print(text, sizeof(text), ptr));
+	case GP_KIND_MAPPTR:
+	case GP_KIND_INNER:
+		return gp_refuse(verdict, kinds->prog, VIRTIO_GPGPU_R_POINTER, i,
+				 "r%d is %s, not memory; bpf_map_lookup_elem() gives a pointer to a value",
+				 reg, gp_val_print(text, sizeof(text), ptr));
 	default:
 		return true;
 	}
 }
 
 static bool refuse_arithmetic(const struct gp_kinds *kinds, uint32_t i, int reg, const struct gp_val *val,
-			      struct gp_verdict *verdict)
+			      const char *rule, struct gp_verdict *verdict)
 {
 	char text[64];
 
-	return gp_refuse(verdict, kinds->prog, VIRTIO_GPGPU_R_POINTER, i,
-			 "r%d is %s; only numbers may be added to and subtracted from it", reg,
-			 gp_val_print(text, sizeof(text), val));
+	return gp_refuse(verdict, kinds->prog, VIRTIO_GPGPU_R_POINTER, i, "r%d is %s; %s", reg,
+			 gp_val_print(text, sizeof(text), val), rule);
 }
 
 /* Pointers that nothing may be added to. */
@@ -103,6 +121,10 @@ static bool check_alu(const struct gp_kinds *kinds, const struct gp_state *state
 	const struct bpf_insn *insn = &kinds->prog->insns[i];
 	const struct gp_val *dst = &state->reg[insn->dst_reg], *src = &state->reg[insn->src_reg];
 	bool reg = BPF_SRC(insn->code) == BPF_X && BPF_OP(insn->code) != BPF_END;
+	static const char only_numbers[] = "of a pointer, only sums with numbers and differences make sense",
+			  two[] = "two pointers may be subtracted, not added",
+			  minus[] = "a pointer may not be subtracted from a number",
+			  opaque[] = "nothing may be added to or subtracted from it";
 	bool pd = gp_val_is_pointer(dst), ps = reg && gp_val_is_pointer(src);
 
 	if (BPF_CLASS(insn->code) == BPF_ALU && BPF_OP(insn->code) != BPF_END)
@@ -111,16 +133,15 @@ static bool check_alu(const struct gp_kinds *kinds, const struct gp_state *state
 	case BPF_MOV:
 		return true;
 	case BPF_ADD:
-		if (pd && (ps || is_no_memory(dst)))
-			return refuse_arithmetic(kinds, i, insn->dst_reg, dst, verdict);
-		if (ps && is_no_memory(src))
-			return refuse_arithmetic(kinds, i, insn->src_reg, src, verdict);
-		return true;
 	case BPF_SUB:
 		if (pd && is_no_memory(dst))
-			return refuse_arithmetic(kinds, i, insn->dst_reg, dst, verdict);
-		if (ps && dst->kind == GP_KIND_SCALAR)
-			return refuse_arithmetic(kinds, i, insn->src_reg, src, verdict);
+			return refuse_arithmetic(kinds, i, insn->dst_reg, dst, opaque, verdict);
+		if (ps && is_no_memory(src))
+			return refuse_arithmetic(kinds, i, insn->src_reg, src, opaque, verdict);
+		if (pd && ps && BPF_OP(insn->code) == BPF_ADD)
+			return refuse_arithmetic(kinds, i, insn->src_reg, src, two, verdict);
+		if (ps && dst->kind == GP_KIND_SCALAR && BPF_OP(insn->code) == BPF_SUB)
+			return refuse_arithmetic(kinds, i, insn->src_reg, src, minus, verdict);
 		return true;
 	case BPF_AND:
 	case BPF_OR:
@@ -131,9 +152,9 @@ static bool check_alu(const struct gp_kinds *kinds, const struct gp_state *state
 		return true; /* alignment, zero extension; the result is checked where it is used */
 	default:
 		if (pd)
-			return refuse_arithmetic(kinds, i, insn->dst_reg, dst, verdict);
+			return refuse_arithmetic(kinds, i, insn->dst_reg, dst, only_numbers, verdict);
 		if (ps)
-			return refuse_arithmetic(kinds, i, insn->src_reg, src, verdict);
+			return refuse_arithmetic(kinds, i, insn->src_reg, src, only_numbers, verdict);
 		return true;
 	}
 }
@@ -144,43 +165,47 @@ static bool points_to_memory(const struct gp_val *val)
 	       val->kind == GP_KIND_MAPVAL || val->kind == GP_KIND_ANY;
 }
 
-/* Every map that it may be must be of a type that the helper works on. */
-static bool check_map_types(const struct gp_kinds *kinds, const struct gp_val *map,
-			    const struct gp_helper *helper, uint32_t i, struct gp_verdict *verdict)
+static bool writes_map(const struct gp_helper *helper)
 {
-	bool inner = map->kind == GP_KIND_INNER;
+	return helper->number == BPF_FUNC_map_update_elem || helper->number == BPF_FUNC_map_delete_elem ||
+	       helper->number == BPF_FUNC_map_push_elem || helper->number == BPF_FUNC_map_pop_elem;
+}
 
-	for (uint32_t m = 0; gp_val_is_map(map) && m < kinds->prog->num_maps; m++) {
-		const struct gp_map_desc *desc = &kinds->prog->maps[m];
-		uint32_t type = inner ? desc->inner.type : desc->type;
-		const char *name = gp_map_type_name(type);
+/* One of the maps that the argument may be; or, of an inner map, one that may hold it. */
+static bool check_one_map(const struct gp_kinds *kinds, const struct gp_helper *helper, uint32_t m,
+			  bool inner, uint32_t i, struct gp_verdict *verdict)
+{
+	const struct gp_map_desc *map = &kinds->prog->maps[m];
+	uint32_t type = inner ? map->inner.type : map->type, flags = inner ? map->inner.flags : map->flags;
+	const char *name = gp_map_type_name(type);
 
-		if ((map->maps & 1ull << m) && !gp_helper_map_ok(helper, type))
-			return gp_refuse(verdict, kinds->prog, VIRTIO_GPGPU_R_MAP_REF, i,
-					 "%s does not work on %smap %u, which is of type %s", helper->name,
-					 inner ? "the elements of " : "", m, name ? name : "unknown");
-	}
+	if (!gp_helper_map_ok(helper, type))
+		return gp_refuse(verdict, kinds->prog, VIRTIO_GPGPU_R_MAP_REF, i,
+				 "%s does not work on %smap %u, which is of type %s", helper->name,
+				 inner ? "the elements of " : "", m, name ? name : "unknown");
+	if (writes_map(helper) && (flags & VIRTIO_GPGPU_MAP_F_RDONLY_PROG))
+		return gp_refuse(verdict, kinds->prog, VIRTIO_GPGPU_R_MAP_REF, i,
+				 "map %u is read only for programs; %s would write to it", m, helper->name);
 	return true;
 }
 
 static bool check_map_argument(const struct gp_kinds *kinds, const struct gp_val *map,
 			       const struct gp_helper *helper, uint32_t i, struct gp_verdict *verdict)
 {
-	bool writes = helper->number == BPF_FUNC_map_update_elem ||
-		      helper->number == BPF_FUNC_map_delete_elem;
-	int m = map->kind == GP_KIND_MAPPTR ? gp_val_one_map(map) : -1;
 	char text[64];
 
 	if (!gp_val_is_map(map) && map->kind != GP_KIND_ANY)
 		return gp_refuse(verdict, kinds->prog, VIRTIO_GPGPU_R_HELPER_ARG, i,
-				 "%s takes a map in r%d, not %s", helper->name, gp_helper_map_reg(helper),
-				 gp_val_print(text, sizeof(text), map));
+				 "r%d is %s; %s takes a map there", gp_helper_map_reg(helper),
+				 gp_val_print(text, sizeof(text), map), helper->name);
 	if (!kinds->prog->num_maps)
-		return gp_refuse(verdict, kinds->prog, VIRTIO_GPGPU_R_MAP_REF, i, "the program has no maps");
-	if (m >= 0 && writes && (kinds->prog->maps[m].flags & VIRTIO_GPGPU_MAP_F_RDONLY_PROG))
 		return gp_refuse(verdict, kinds->prog, VIRTIO_GPGPU_R_MAP_REF, i,
-				 "map %d is read only for programs", m);
-	return check_map_types(kinds, map, helper, i, verdict);
+				 "r%d cannot be a map: the program has none", gp_helper_map_reg(helper));
+	for (uint32_t m = 0; gp_val_is_map(map) && m < kinds->prog->num_maps; m++)
+		if ((map->maps & 1ull << m) &&
+		    !check_one_map(kinds, helper, m, map->kind == GP_KIND_INNER, i, verdict))
+			return false;
+	return true;
 }
 
 static bool check_callback(const struct gp_kinds *kinds, const struct gp_val *val,
@@ -192,18 +217,19 @@ static bool check_callback(const struct gp_kinds *kinds, const struct gp_val *va
 	if (val->kind != GP_KIND_FUNC || !val->known)
 		return gp_refuse(
 			verdict, kinds->prog, VIRTIO_GPGPU_R_HELPER_ARG, i,
-			"%s calls back one function, whose address is loaded where it is called; r%d is %s",
-			helper->name, arg + 1, gp_val_print(text, sizeof(text), val));
+			"r%d is %s; %s takes there the address of one function, loaded in the function that calls it",
+			arg + 1, gp_val_print(text, sizeof(text), val), helper->name);
 	func = &kinds->funcs[val->off];
 	if (func->returns && func->ret.kind == GP_KIND_UNINIT)
 		return gp_refuse(verdict, kinds->prog, VIRTIO_GPGPU_R_UNINITIALISED, i,
-				 "the function at %u, which %s calls back, does not always set r0",
+				 "the function at instruction %u, which %s calls back, does not always set r0",
 				 kinds->cfg->funcs[val->off].start, helper->name);
 	if (func->returns && gp_val_is_pointer(&func->ret))
-		return gp_refuse(verdict, kinds->prog, VIRTIO_GPGPU_R_POINTER, i,
-				 "the function at %u, which %s calls back, returns %s; return 0 or 1",
-				 kinds->cfg->funcs[val->off].start, helper->name,
-				 gp_val_print(text, sizeof(text), &func->ret));
+		return gp_refuse(
+			verdict, kinds->prog, VIRTIO_GPGPU_R_POINTER, i,
+			"the function at instruction %u, which %s calls back, returns %s; return 0 or 1",
+			kinds->cfg->funcs[val->off].start, helper->name,
+			gp_val_print(text, sizeof(text), &func->ret));
 	return true;
 }
 
@@ -218,7 +244,7 @@ static bool check_argument(const struct gp_kinds *kinds, const struct gp_state *
 	switch (helper->args[arg]) {
 	case GP_ARG_SCALAR:
 	case GP_ARG_SIZE:
-		wanted = "a number";
+		wanted = helper->args[arg] == GP_ARG_SIZE ? "a size of 0 to 4294967295" : "a number";
 		if (gp_val_is_pointer(val))
 			break;
 		if (helper->args[arg] == GP_ARG_SIZE && val->known && (val->off < 0 || val->off > UINT32_MAX))
@@ -251,8 +277,8 @@ static bool check_argument(const struct gp_kinds *kinds, const struct gp_state *
 			return check_stack(kinds, i, val->off, bytes, verdict);
 		return true;
 	}
-	return gp_refuse(verdict, kinds->prog, VIRTIO_GPGPU_R_HELPER_ARG, i, "%s takes %s in r%d, not %s",
-			 helper->name, wanted, arg + 1, gp_val_print(text, sizeof(text), val));
+	return gp_refuse(verdict, kinds->prog, VIRTIO_GPGPU_R_HELPER_ARG, i, "r%d is %s; %s takes %s there",
+			 arg + 1, gp_val_print(text, sizeof(text), val), helper->name, wanted);
 }
 
 static bool check_call(const struct gp_kinds *kinds, const struct gp_state *state, uint32_t i,
@@ -294,7 +320,7 @@ bool gp_kinds_check(const struct gp_kinds *kinds, const struct gp_state *state, 
 		if (gp_insn_is_exit(insn) && !kinds->cfg->blocks[kinds->cfg->block_of[i]].func &&
 		    gp_val_is_pointer(&state->reg[0]))
 			return gp_refuse(verdict, kinds->prog, VIRTIO_GPGPU_R_POINTER, i,
-					 "the program returns %s; return a number",
+					 "r0 is %s; a program returns a number",
 					 gp_val_print(text, sizeof(text), &state->reg[0]));
 		return true;
 	default:

@@ -58,21 +58,53 @@ char *gp_val_print(char *buf, size_t size, const struct gp_val *val)
 		[GP_KIND_STACK] = "a stack pointer",
 		[GP_KIND_PACKET] = "a packet pointer",
 		[GP_KIND_ARG] = "a pointer to argument",
-		[GP_KIND_MAPVAL] = "a map value or NULL",
-		[GP_KIND_MAPPTR] = "a map",
-		[GP_KIND_INNER] = "a map from a map of maps, or NULL",
+		[GP_KIND_MAPVAL] = "a value of one of several maps, or NULL",
+		[GP_KIND_MAPPTR] = "one of several maps",
+		[GP_KIND_INNER] = "a map from one of several maps of maps, or NULL",
 		[GP_KIND_FUNC] = "a function's address",
 		[GP_KIND_ANY] = "a number or some pointer",
 	};
 
-	if (val->kind == GP_KIND_ARG)
-		snprintf(buf, size, "%s %u", names[val->kind], val->arg);
-	else if (val->kind == GP_KIND_SCALAR && val->known)
-		snprintf(buf, size, "the number %lld", (long long)val->off);
-	else if (val->kind == GP_KIND_STACK && val->known)
-		snprintf(buf, size, "r10%+lld", (long long)val->off);
-	else
-		snprintf(buf, size, "%s", names[val->kind]);
+	const char *name = names[val->kind];
+	int map;
+
+	switch (val->kind) {
+	case GP_KIND_ARG:
+		snprintf(buf, size, "%s %u", name, val->arg);
+		break;
+	case GP_KIND_SCALAR:
+		if (val->known)
+			snprintf(buf, size, "the number %lld", (long long)val->off);
+		else
+			snprintf(buf, size, "%s", name);
+		break;
+	case GP_KIND_STACK:
+		if (val->known)
+			snprintf(buf, size, "r10%+lld", (long long)val->off);
+		else
+			snprintf(buf, size, "%s", name);
+		break;
+	case GP_KIND_CTX:
+		if (val->known && val->off)
+			snprintf(buf, size, "%s%+lld", name, (long long)val->off);
+		else
+			snprintf(buf, size, "%s%s", name, val->known ? "" : " at some offset");
+		break;
+	case GP_KIND_MAPVAL:
+	case GP_KIND_MAPPTR:
+	case GP_KIND_INNER:
+		map = gp_val_one_map(val);
+		if (map < 0)
+			snprintf(buf, size, "%s", name);
+		else if (val->kind == GP_KIND_MAPPTR)
+			snprintf(buf, size, "map %d", map);
+		else
+			snprintf(buf, size, "%s map %d or NULL",
+				 val->kind == GP_KIND_MAPVAL ? "a value of" : "a map from", map);
+		break;
+	default:
+		snprintf(buf, size, "%s", name);
+	}
 	return buf;
 }
 

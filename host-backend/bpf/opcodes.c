@@ -91,10 +91,10 @@ const struct gp_opcode gp_opcodes[256] = {
 const char *gp_opcode_unsupported(uint8_t code)
 {
 	if (BPF_CLASS(code) == BPF_LD && (BPF_MODE(code) == BPF_ABS || BPF_MODE(code) == BPF_IND))
-		return "legacy packet load; use direct packet access";
+		return "loads of the classic packet filter; read the packet through xdp_md.data";
 	if (code == GP_BPF_JCOND)
-		return "may_goto; use a bounded loop";
+		return "may_goto; write the loop as it is, every loop burns fuel here anyway";
 	if (code == GP_BPF_CALLX)
-		return "indirect call";
+		return "calls through a register; call the function itself, or use bpf_loop()";
 	return NULL;
 }

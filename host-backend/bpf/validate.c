@@ -54,37 +54,42 @@ static bool check_ld_imm64(const struct gp_prog *prog, uint32_t i, struct gp_ver
 
 	if (i + 1 >= prog->num_insns)
 		return gp_refuse(verdict, prog, VIRTIO_GPGPU_R_FALL_OFF, i,
-				 "ld_imm64 needs a second slot and the program ends");
+				 "ld_imm64 takes two slots and the program ends after one");
 	if (tail->code || tail->dst_reg || tail->src_reg || tail->off)
 		return gp_refuse(verdict, prog, VIRTIO_GPGPU_R_INSN_FIELD, i,
-				 "second slot of ld_imm64 has more than an immediate");
+				 "the second slot of ld_imm64 has more than an immediate");
 	if (insn->src_reg == GP_LD_CONST)
 		return true;
 	if (insn->src_reg == GP_LD_FUNC) {
 		if (tail->imm)
-			return gp_refuse(verdict, prog, VIRTIO_GPGPU_R_INSN_FIELD, i,
-					 "second slot of a function's address has an immediate; it must be 0");
+			return gp_refuse(
+				verdict, prog, VIRTIO_GPGPU_R_INSN_FIELD, i,
+				"the second slot of a function's address has an immediate; it must be 0");
 		return true;
 	}
 	if (insn->src_reg > GP_LD_MAP_VALUE)
-		return gp_refuse(verdict, prog, VIRTIO_GPGPU_R_OPCODE, i, "ld_imm64 of %s is not supported",
-				 others[insn->src_reg] ? others[insn->src_reg] : "an unknown kind");
+		return gp_refuse(
+			verdict, prog, VIRTIO_GPGPU_R_OPCODE, i,
+			"ld_imm64 of %s is not supported; of numbers, maps, map values and functions it is",
+			others[insn->src_reg] ? others[insn->src_reg] : "an unknown kind");
 	if (insn->imm < 0 || (uint32_t)insn->imm >= prog->num_maps)
-		return gp_refuse(verdict, prog, VIRTIO_GPGPU_R_MAP_REF, i, "map %d of %u", insn->imm,
-				 prog->num_maps);
+		return gp_refuse(verdict, prog, VIRTIO_GPGPU_R_MAP_REF, i,
+				 "there is no map %d; the program has %u", insn->imm, prog->num_maps);
 	if (insn->src_reg == GP_LD_MAP) {
 		if (tail->imm)
 			return gp_refuse(verdict, prog, VIRTIO_GPGPU_R_INSN_FIELD, i,
-					 "reference to a map with an offset");
+					 "a reference to a map has no offset; this has one in its second slot");
 		return true;
 	}
 	map = &prog->maps[insn->imm];
 	if (map->type != VIRTIO_GPGPU_MAP_ARRAY)
 		return gp_refuse(verdict, prog, VIRTIO_GPGPU_R_MAP_REF, i,
-				 "value of map %d, which is not an array", insn->imm);
+				 "map %d is not an array; only values of arrays have an address of their own",
+				 insn->imm);
 	if ((uint32_t)tail->imm >= map->value_size)
-		return gp_refuse(verdict, prog, VIRTIO_GPGPU_R_MAP_REF, i, "offset %u in a value of %u bytes",
-				 (uint32_t)tail->imm, map->value_size);
+		return gp_refuse(verdict, prog, VIRTIO_GPGPU_R_MAP_REF, i,
+				 "offset %u is behind a value of map %d, which has %u bytes",
+				 (uint32_t)tail->imm, insn->imm, map->value_size);
 	return true;
 }
 
@@ -93,14 +98,16 @@ static bool check_helper(const struct gp_prog *prog, uint32_t i, struct gp_verdi
 	int32_t number = prog->insns[i].imm;
 	const struct gp_helper *helper = gp_helper_find(number);
 	const char *name = helper ? helper->name : gp_helper_kernel_name(number);
+	const char *why = gp_helper_refusal(number);
 
 	if (!helper)
 		return gp_refuse(verdict, prog, VIRTIO_GPGPU_R_HELPER, i,
-				 "helper %d (%s%s) is not offered here", number,
-				 name && helper == NULL ? "bpf_" : "", name ? name : "unknown");
+				 "helper %d (%s%s) is not offered here%s%s", number, name ? "bpf_" : "",
+				 name ? name : "unknown", why ? ": " : "", why ? why : "");
 	if (!(helper->kinds & 1u << prog->kind))
-		return gp_refuse(verdict, prog, VIRTIO_GPGPU_R_HELPER, i, "helper %s is not for %s programs",
-				 name, prog->kind == VIRTIO_GPGPU_PROG_XDP ? "XDP" : "gpgpu");
+		return gp_refuse(verdict, prog, VIRTIO_GPGPU_R_HELPER, i, "helper %s is only for %s", name,
+				 helper->kinds & 1u << VIRTIO_GPGPU_PROG_XDP ? "XDP programs"
+									     : "compute kernels");
 	return true;
 }
 
@@ -131,26 +138,33 @@ static bool check_special(const struct gp_prog *prog, uint32_t i, uint16_t flags
 
 	if ((flags & GP_OP_SIGNED) && insn->off != 0 && insn->off != 1)
 		return gp_refuse(verdict, prog, VIRTIO_GPGPU_R_INSN_FIELD, i,
-				 "off %d; 0 (unsigned) or 1 (signed)", insn->off);
+				 "off is %d; it is 0 (unsigned) or 1 (signed)", insn->off);
 	if ((flags & GP_OP_MOVSX) && insn->off != 0 && insn->off != 8 && insn->off != 16 &&
 	    !(insn->off == 32 && wide))
 		return gp_refuse(verdict, prog, VIRTIO_GPGPU_R_INSN_FIELD, i,
-				 "off %d; 0 (move), or the bits to extend from", insn->off);
+				 "off is %d; it is 0 (a move) or the bits to extend from: 8, 16%s", insn->off,
+				 wide ? ", 32" : "");
 	if ((flags & GP_OP_END) && insn->imm != 16 && insn->imm != 32 && insn->imm != 64)
-		return gp_refuse(verdict, prog, VIRTIO_GPGPU_R_INSN_FIELD, i, "imm %d; 16, 32 or 64 bits",
-				 insn->imm);
+		return gp_refuse(verdict, prog, VIRTIO_GPGPU_R_INSN_FIELD, i,
+				 "imm is %d; it is 16, 32 or 64 bits to swap", insn->imm);
 	if ((flags & GP_OP_ATOMIC) && !atomic_exists(insn->imm))
-		return gp_refuse(verdict, prog, VIRTIO_GPGPU_R_OPCODE, i, "no atomic operation 0x%x",
-				 (uint32_t)insn->imm);
+		return gp_refuse(
+			verdict, prog, VIRTIO_GPGPU_R_OPCODE, i,
+			"there is no atomic operation 0x%x; there are add, or, and, xor, xchg, cmpxchg",
+			(uint32_t)insn->imm);
 	if (flags & GP_OP_LDIMM64)
 		return check_ld_imm64(prog, i, verdict);
 	if (!(flags & GP_OP_CALL))
 		return true;
 	if (insn->src_reg == GP_CALL_KFUNC)
-		return gp_refuse(verdict, prog, VIRTIO_GPGPU_R_HELPER, i,
-				 "kernel functions (kfunc %d) are not offered here", insn->imm);
+		return gp_refuse(
+			verdict, prog, VIRTIO_GPGPU_R_HELPER, i,
+			"functions of the kernel (kfuncs, and with them open-coded iterators; this has BTF "
+			"id %d) are not offered here; use a plain loop or bpf_loop(), or a helper",
+			insn->imm);
 	if (insn->src_reg > GP_CALL_KFUNC)
-		return gp_refuse(verdict, prog, VIRTIO_GPGPU_R_INSN_FIELD, i, "src_reg %d of a call",
+		return gp_refuse(verdict, prog, VIRTIO_GPGPU_R_INSN_FIELD, i,
+				 "src_reg of a call is %d; it is 0 (a helper) or 1 (a function of the program)",
 				 insn->src_reg);
 	return insn->src_reg == GP_CALL_LOCAL || check_helper(prog, i, verdict);
 }
@@ -165,19 +179,23 @@ static bool check_insn(const struct gp_prog *prog, uint32_t i, struct gp_verdict
 
 	if (!gp_opcodes[insn->code].name)
 		return gp_refuse(verdict, prog, VIRTIO_GPGPU_R_OPCODE, i, "%s%s",
-				 what ? "not supported: " : "no such instruction", what ? what : "");
+				 what ? "not supported: " : "there is no such instruction", what ? what : "");
 	if (insn->dst_reg > 10 || (src && insn->src_reg > 10))
-		return gp_refuse(verdict, prog, VIRTIO_GPGPU_R_REGISTER, i, "registers are r0 to r10");
+		return gp_refuse(verdict, prog, VIRTIO_GPGPU_R_REGISTER, i,
+				 "there is no r%d; registers are r0 to r10",
+				 insn->dst_reg > 10 ? insn->dst_reg : insn->src_reg);
 	if ((flags & GP_OP_WRITE_DST) && insn->dst_reg == 10)
-		return gp_refuse(verdict, prog, VIRTIO_GPGPU_R_REGISTER, i, "r10 may not be written");
+		return gp_refuse(verdict, prog, VIRTIO_GPGPU_R_REGISTER, i,
+				 "r10 is the frame pointer and read only");
 	if ((flags & GP_OP_ATOMIC) && (insn->imm & BPF_FETCH) && insn->imm != BPF_CMPXCHG &&
 	    insn->src_reg == 10)
-		return gp_refuse(verdict, prog, VIRTIO_GPGPU_R_REGISTER, i, "r10 may not be written");
+		return gp_refuse(verdict, prog, VIRTIO_GPGPU_R_REGISTER, i,
+				 "r10 is the frame pointer and read only");
 	if ((!dst && insn->dst_reg) || (!src && !(flags & (GP_OP_CALL | GP_OP_LDIMM64)) && insn->src_reg) ||
 	    (!(flags & (GP_OP_OFF | GP_OP_SIGNED | GP_OP_MOVSX)) && insn->off) ||
 	    (!(flags & (GP_OP_IMM | GP_OP_END | GP_OP_ATOMIC)) && insn->imm))
 		return gp_refuse(verdict, prog, VIRTIO_GPGPU_R_INSN_FIELD, i,
-				 "a field that %s does not use is set", gp_opcodes[insn->code].name);
+				 "a field that %s does not use is not 0", gp_opcodes[insn->code].name);
 	return check_special(prog, i, flags, verdict);
 }
 
