@@ -22,7 +22,7 @@ enum { /* indices of `totals` */
        TOTAL_FRAGMENT, /* all but the first of a packet */
        TOTAL_TAGGED,
        TOTAL_NO_ROOM, /* the table did not take the flow */
-       TOTAL_NEW,
+       TOTAL_NEW, /* flows, not packets */
        NUM_TOTALS,
 };
 
@@ -116,7 +116,7 @@ static __always_inline void count_flow(const struct flow *f, __u64 bytes, __u8 f
 	v = bpf_map_lookup_elem(&flows, &key);
 	if (!v) {
 		if (!bpf_map_update_elem(&flows, &key, &fresh, BPF_NOEXIST))
-			count(&totals, TOTAL_NEW, bytes);
+			count(&totals, TOTAL_NEW, 0);
 		v = bpf_map_lookup_elem(&flows, &key);
 	}
 	if (!v) {

@@ -198,7 +198,7 @@ static __always_inline __be16 client_port(const struct packet *p, const struct s
 	if (!fresh.port)
 		return 0;
 	if (!bpf_map_update_elem(&bindings6, &c, &fresh, BPF_NOEXIST))
-		count(&totals, TOTAL_BOUND, p->bytes);
+		count(&totals, TOTAL_BOUND, 0);
 	return fresh.port;
 }
 
