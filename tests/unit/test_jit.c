@@ -591,15 +591,25 @@ START_TEST(test_speculation)
 	struct gp_prog prog = { .kind = VIRTIO_GPGPU_PROG_XDP, .num_maps = 1, .maps = &map };
 
 #define MASKS(program) (prog.insns = program, prog.num_insns = COUNT(program), masks_of(&prog))
-	ck_assert_uint_eq(MASKS(constant), 0); /* a trusted base and constants */
-	ck_assert_uint_eq(MASKS(checked), 1); /* although the program's own check makes it redundant */
-	ck_assert_uint_eq(MASKS(thrice), 1); /* once per pointer, not per access */
-	ck_assert_uint_eq(MASKS(array), 1);
-	prog.kind = VIRTIO_GPGPU_PROG_GPGPU;
-	prog.num_args = 2;
-	prog.arg_kind[0] = VIRTIO_GPGPU_ARG_BUFFER;
-	prog.arg_kind[1] = VIRTIO_GPGPU_ARG_VALUE;
-	ck_assert_uint_eq(MASKS(kernel), 1);
+	for (int quick = 0; quick < 2; quick++) {
+		prog.kind = VIRTIO_GPGPU_PROG_XDP;
+		prog.flags = quick ? GP_PROG_QUICK : 0;
+		prog.num_args = 0;
+		ck_assert_uint_eq(MASKS(constant), 0); /* a trusted base and constants */
+		ck_assert_uint_eq(MASKS(checked), 1); /* although the program's own check makes it redundant */
+		ck_assert_uint_eq(MASKS(array), 1);
+		if (quick)
+			ck_assert_uint_ge(MASKS(thrice), 1);
+		else
+			ck_assert_uint_eq(MASKS(thrice), 1); /* once per pointer, not per access */
+		prog.kind = VIRTIO_GPGPU_PROG_GPGPU;
+		prog.num_args = 2;
+		prog.arg_kind[0] = VIRTIO_GPGPU_ARG_BUFFER;
+		prog.arg_kind[1] = VIRTIO_GPGPU_ARG_VALUE;
+		ck_assert_uint_ge(MASKS(kernel), 1);
+		if (!quick)
+			ck_assert_uint_eq(MASKS(kernel), 1);
+	}
 }
 END_TEST
 
