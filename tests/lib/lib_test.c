@@ -170,7 +170,7 @@ static void test_other_maps(void)
 	const struct gpgpu_map_info percpu = { "percpu", BPF_MAP_TYPE_PERCPU_ARRAY, 4, 4, 4, 0, NULL };
 	const struct gpgpu_map_info lpm = { "lpm", BPF_MAP_TYPE_LPM_TRIE, 8, 4, 4, 0, NULL };
 	const struct gpgpu_map_info none = { "none", BPF_MAP_TYPE_STACK_TRACE, 4, 8, 4, 0, NULL };
-	const struct gpgpu_map_info huge = { "huge", BPF_MAP_TYPE_ARRAY, 4, 65536, 0x7fffffff, 0 };
+	const struct gpgpu_map_info huge = { "huge", BPF_MAP_TYPE_ARRAY, 4, 65536, 0x7fffffff, 0, NULL };
 	struct gpgpu_map *map;
 	uint32_t key = 2, value[3] = { 1, 2, 3 }, got[3] = { 0 };
 	uint8_t prefix[8] = { 16, 0, 0, 0, 10, 7, 0, 0 }, host[8] = { 32, 0, 0, 0, 10, 7, 3, 4 };

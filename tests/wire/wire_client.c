@@ -71,6 +71,50 @@ static void complete(void *opaque, const void *response, size_t length, const st
 	free(d);
 }
 
+static void note_event(void *opaque, uint32_t type, uint32_t reason, uint64_t value)
+{
+	struct wire_client *c = opaque;
+
+	pthread_mutex_lock(&c->lock);
+	if (type == VIRTIO_GPGPU_EV_MAP_DATA) {
+		c->events++;
+		c->last_event = value;
+	}
+	pthread_mutex_unlock(&c->lock);
+}
+
+static void note_line(void *opaque, const char *line)
+{
+	struct wire_client *c = opaque;
+
+	pthread_mutex_lock(&c->lock);
+	c->lines++;
+	g_strlcpy(c->last_line, line, sizeof(c->last_line));
+	pthread_mutex_unlock(&c->lock);
+}
+
+uint32_t wire_events(struct wire_client *c, uint64_t *map)
+{
+	uint32_t events;
+
+	pthread_mutex_lock(&c->lock);
+	events = c->events;
+	*map = c->last_event;
+	pthread_mutex_unlock(&c->lock);
+	return events;
+}
+
+uint32_t wire_lines(struct wire_client *c, char last[512])
+{
+	uint32_t lines;
+
+	pthread_mutex_lock(&c->lock);
+	lines = c->lines;
+	g_strlcpy(last, c->last_line, 512);
+	pthread_mutex_unlock(&c->lock);
+	return lines;
+}
+
 struct wire_client *wire_client_new(void)
 {
 	struct wire_client *c = calloc(1, sizeof(*c));
@@ -101,6 +145,11 @@ struct wire_client *wire_client_engine(struct gpgpu_engine *engine, uint64_t shm
 		c->shm = mmap(NULL, shm_size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 		if (c->shm == MAP_FAILED)
 			wire_fail("no memory");
+	}
+	if (!o.event) {
+		o.event = note_event;
+		o.log = note_line;
+		o.event_opaque = c;
 	}
 	o.shm = c->shm;
 	o.shm_size = shm_size;

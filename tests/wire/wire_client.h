@@ -36,6 +36,9 @@ struct wire_answer {
 		struct virtio_gpgpu_resp_stats stats;
 		struct virtio_gpgpu_resp_prog prog;
 		struct virtio_gpgpu_resp_map_op map_op;
+		struct virtio_gpgpu_resp_map_dump map_dump;
+		struct virtio_gpgpu_resp_map_load map_load;
+		struct virtio_gpgpu_resp_map_read map_read;
 		struct virtio_gpgpu_resp_job job;
 		struct virtio_gpgpu_resp_packets packets;
 		uint8_t bytes[1];
@@ -56,6 +59,11 @@ struct wire_client *wire_client_worker(int socket, uint32_t id, uint64_t shm_siz
 void wire_client_free(struct wire_client *c);
 /* wire_client_lost() - the worker is gone: wire_client_free() does not talk to it. */
 void wire_client_lost(struct wire_client *c);
+
+/* wire_events() - events that a map has data. @map: out: of the last. Sessions of an engine only. */
+uint32_t wire_events(struct wire_client *c, uint64_t *map);
+/* wire_lines() - lines for the log. @last: out. Sessions of an engine only. */
+uint32_t wire_lines(struct wire_client *c, char last[512]);
 
 struct gpgpu_session *wire_session(struct wire_client *c); /* NULL with a worker */
 uint8_t *wire_shm(struct wire_client *c);

@@ -19,6 +19,10 @@ struct wire_client {
 	GHashTable *answers;  /* by ticket, not yet taken */
 	uint64_t next_ticket;
 	uint64_t outstanding;
+	uint32_t events; /* MAP_DATA that came, and of which map the last was */
+	uint64_t last_event;
+	uint32_t lines; /* for the log */
+	char last_line[512];
 };
 
 struct wire_client *wire_client_new(void);
