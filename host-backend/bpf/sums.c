@@ -36,7 +36,7 @@
 
 struct track {
 	uint16_t same, stale;
-	uint16_t based;	/* registers that point at a constant distance from where the load's did */
+	uint16_t based; /* registers that point at a constant distance from where the load's did */
 	int8_t sum;  /* register, or -1 */
 	uint8_t width;
 	bool stored;  /* on this path */
@@ -507,4 +507,52 @@ void gp_sums_free(struct gp_sums *sums)
 {
 	g_free(sums->at);
 	*sums = (struct gp_sums){ 0 };
+}
+
+static void count_stores(struct gp_kinds *kinds, const struct gp_sums *sums, struct gp_sums_info *info)
+{
+	const struct gp_prog *prog = kinds->prog;
+
+	for (uint32_t b = 0; b < kinds->cfg->num_blocks; b++) {
+		struct gp_state state = kinds->entry[b];
+
+		for (uint32_t i = kinds->cfg->blocks[b].start;
+		     kinds->reached[b] && i < kinds->cfg->blocks[b].end; i++) {
+			const struct bpf_insn *insn = &prog->insns[i];
+			int class = BPF_CLASS(insn->code);
+
+			if ((class == BPF_ST || class == BPF_STX) && BPF_MODE(insn->code) == BPF_MEM &&
+			    sums->at[i].role == GP_SUM_NONE &&
+			    may_be_shared(prog, &state.reg[insn->dst_reg]) && !info->others++)
+				info->first_other = i;
+			if (gp_insn_is_local_call(insn) &&
+			    !kinds->funcs[gp_cfg_callee(kinds->cfg, prog, i)].returns)
+				break;
+			gp_kinds_step(kinds, &state, i);
+			i += (uint32_t)gp_insn_is_ld_imm64(insn);
+		}
+	}
+	info->sums = sums->found;
+}
+
+bool gp_sums_of(const struct gp_prog *prog, struct gp_sums_info *info)
+{
+	struct gp_sums sums = { 0 };
+	struct gp_kinds kinds = { 0 };
+	struct gp_verdict verdict;
+	struct gp_cfg cfg = { 0 };
+	bool ok;
+
+	*info = (struct gp_sums_info){ 0 };
+	if (!gp_validate(prog, &verdict))
+		return false;
+	ok = gp_cfg_build(&cfg, prog, &verdict) && gp_kinds_analyse(&kinds, prog, &cfg, &verdict);
+	if (ok) {
+		gp_sums_find(&sums, &kinds, prog->flags);
+		count_stores(&kinds, &sums, info);
+	}
+	gp_sums_free(&sums);
+	gp_kinds_free(&kinds);
+	gp_cfg_free(&cfg);
+	return ok;
 }

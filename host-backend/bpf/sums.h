@@ -46,6 +46,16 @@ struct gp_sums {
 void gp_sums_find(struct gp_sums *sums, struct gp_kinds *kinds, uint32_t flags);
 void gp_sums_free(struct gp_sums *sums);
 
+/* For authors: what lanes mean for a program. */
+struct gp_sums_info {
+	uint32_t sums; /* stores that are atomic */
+	uint32_t others; /* stores to values that lanes share which are not, and no atomics of the program's own */
+	uint32_t first_other; /* instruction */
+};
+
+/* gp_sums_of() - of a program that has not been looked at. Return: false if it is refused. */
+bool gp_sums_of(const struct gp_prog *prog, struct gp_sums_info *info);
+
 /* gp_map_is_percpu() - whether each device thread has values of its own in a map of that type. */
 bool gp_map_is_percpu(uint32_t type);
 
