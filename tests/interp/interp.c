@@ -464,6 +464,53 @@ static bool step(struct machine *m)
 	return false;
 }
 
+static enum interp_where where(const struct machine *m, uint64_t address)
+{
+	uint64_t number = address >> REGION_SHIFT;
+
+	switch (number) {
+	case REGION_CONTEXT:
+		return INTERP_CONTEXT;
+	case REGION_STACK:
+		return INTERP_STACK;
+	case REGION_SLOT:
+		return INTERP_PACKET;
+	}
+	if (number >= REGION_VALUE && number < REGION_VALUE + m->env->num_maps)
+		return INTERP_VALUE;
+	if (number >= REGION_ARG && number < REGION_ARG + m->num_args)
+		return INTERP_BUFFER;
+	return INTERP_NOWHERE;
+}
+
+static bool traced_step(struct machine *m)
+{
+	const struct bpf_insn *insn = &m->insns[m->pc];
+	uint8_t class = BPF_CLASS(insn->code);
+	struct interp_step s = {
+		.insn = insn,
+		.dst = m->reg[insn->dst_reg % 11],
+		.src = m->reg[insn->src_reg % 11],
+		.r0 = m->reg[0],
+		.pc = m->pc,
+		.depth = m->depth + 1,
+	};
+	bool ended;
+
+	if (class == BPF_LDX || class == BPF_ST || class == BPF_STX) {
+		s.address = (class == BPF_LDX ? s.src : s.dst) + (uint64_t)(int64_t)insn->off;
+		s.where = where(m, s.address);
+		s.address &= (1ull << REGION_SHIFT) - 1;
+	}
+	ended = step(m);
+	s.new_dst = m->reg[insn->dst_reg % 11];
+	s.new_r0 = m->reg[0];
+	s.new_pc = m->pc;
+	if (!m->fault)
+		m->env->trace(m->env->trace_opaque, &s);
+	return ended;
+}
+
 /* Until the main function, or the callback that was entered last, returns. */
 static void go_on(struct machine *m)
 {
@@ -477,7 +524,9 @@ static void go_on(struct machine *m)
 			break;
 		}
 		m->env->steps++;
-		if (step(m) || m->fault)
+		if (m->env->trace ? traced_step(m) : step(m))
+			break;
+		if (m->fault)
 			break;
 	}
 }

@@ -90,7 +90,30 @@ struct interp_tail {
 	uint32_t num_insns;
 };
 
+enum interp_where {
+	INTERP_NOWHERE,
+	INTERP_CONTEXT,
+	INTERP_STACK,
+	INTERP_PACKET,
+	INTERP_VALUE,
+	INTERP_BUFFER
+};
+
+/* One instruction that was run: what was there before, and after. */
+struct interp_step {
+	const struct bpf_insn *insn;
+	uint64_t dst, src, r0; /* before */
+	uint64_t new_dst, new_r0;
+	uint32_t pc, new_pc;
+	uint32_t depth; /* frames, before: 1 in the main function */
+	enum interp_where where; /* of a load or store */
+	uint64_t address; /* offset there */
+};
+
 struct interp_env {
+	/* Called behind every instruction that did not fault, if it is not NULL. */
+	void (*trace)(void *opaque, const struct interp_step *step);
+	void *trace_opaque;
 	const struct bpf_insn *insns;
 	uint32_t num_insns;
 	const struct interp_tail *tails; /* what a PROG_ARRAY may name */
