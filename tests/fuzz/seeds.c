@@ -2,10 +2,11 @@
 /*
  * seeds.c - writes the fuzzers' first inputs and a dictionary.
  *
- *	seeds DIRECTORY		DIRECTORY/validate, DIRECTORY/session, DIRECTORY/validate.dict
+ *	seeds DIRECTORY		DIRECTORY/KIND/NUMBER, DIRECTORY/KIND.dict
  *
- * For the validator the programs of tests/bpf/vectors.c, for sessions what a well-behaved guest does: the actions of
- * fuzz_session.c with their zeros, which are its sensible choices.
+ * For the validator and the compiler the programs of tests/bpf/vectors.c, for sessions what a well-behaved guest
+ * does: the actions of fuzz_session.c with their zeros, which are its sensible choices. Objects are files that the
+ * build has made; `run` puts them there. Dictionaries: instructions, numbers that limits are made of, names of sections.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,34 +62,66 @@ static uint32_t program(const struct vector *vector, struct bpf_insn *insns)
 					: num_done_xdp);
 }
 
-/* ------------------------------------------------------------------ the validator's */
-static void validator_seeds(const char *directory)
+static FILE *dictionary(const char *directory, const char *kind)
 {
-	static struct bpf_insn insns[MAX_PROGRAM];
 	char path[4096];
-	FILE *dict;
+	FILE *file;
 
-	snprintf(path, sizeof(path), "%s/validate.dict", directory);
-	dict = fopen(path, "w");
-	if (!dict) {
+	snprintf(path, sizeof(path), "%s/%s.dict", directory, kind);
+	file = fopen(path, "w");
+	if (!file) {
 		perror(path);
 		exit(1);
 	}
+	return file;
+}
+
+static void entry(FILE *dict, const void *bytes, size_t size)
+{
+	fprintf(dict, "\"");
+	for (size_t i = 0; i < size; i++)
+		fprintf(dict, "\\x%02x", ((const uint8_t *)bytes)[i]);
+	fprintf(dict, "\"\n");
+}
+
+/* ------------------------------------------------------------------ programs */
+/* @kind: "validate", two bytes in front (fuzz_validate.c), or "program", eight (fuzz_run.c) */
+static void program_seeds(const char *directory, const char *kind, size_t header)
+{
+	static struct bpf_insn insns[MAX_PROGRAM];
+	FILE *dict = dictionary(directory, kind);
+
 	for (uint32_t i = 0; i < num_vectors; i++) {
 		struct seed seed = { .size = 0 };
 		uint32_t n = program(&vectors[i], insns);
 
-		PUT(&seed, vectors[i].kind == VECTOR_KERNEL, 3);
+		if (header == 2)
+			PUT(&seed, vectors[i].kind == VECTOR_KERNEL, 3);
+		else
+			PUT(&seed, vectors[i].kind == VECTOR_KERNEL, 3, VECTOR_LEN - 14, 0, 2, 7, 0, 0);
 		put(&seed, insns, n * sizeof(insns[0]));
-		save(&seed, directory, "validate", i);
+		save(&seed, directory, kind, i);
 		/* One instruction of each program, with its neighbour, for the dictionary. */
-		if (n < 4)
-			continue;
-		fprintf(dict, "\"");
-		for (uint32_t k = 0; k < 16; k++)
-			fprintf(dict, "\\x%02x", ((const uint8_t *)&insns[n / 2 - 1])[k]);
-		fprintf(dict, "\"\n");
+		if (n >= 4)
+			entry(dict, &insns[n / 2 - 1], 2 * sizeof(insns[0]));
 	}
+	fclose(dict);
+}
+
+/* ------------------------------------------------------------------ objects */
+static void object_dictionary(const char *directory)
+{
+	static const char *const names[] = { "xdp",   "xdp/",	 "gpgpu",    "gpgpu/", ".maps",
+					     "maps",  ".text",	 "license",  ".BTF",   ".rodata",
+					     ".data", ".bss",	 ".BTF.ext", ".rel",   ".relxdp",
+					     "GPL",   ".symtab", ".strtab",  ".ksyms", ".rodata.str1.1" };
+	static const uint32_t types[] = { 1, 2, 3, 8, 9, 10, 17, 0x464c457f, 0x00f70001, 0xeb9f0001 };
+	FILE *dict = dictionary(directory, "object");
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		entry(dict, names[i], strlen(names[i]) + 1);
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		entry(dict, &types[i], sizeof(types[0]));
 	fclose(dict);
 }
 
@@ -159,9 +192,25 @@ static void run_grid(struct seed *seed, uint8_t timeline)
 	PUT(seed, 1, 0, 0, 2, 0, 0, 0);
 }
 
+/* The wire's own numbers: types of commands and maps, and sizes at which something changes. */
+static void session_dictionary(const char *directory)
+{
+	static const uint32_t numbers[] = { 0x100, 0x101, 0x102, 0x103,	   0x200,     3,  4,  5,
+					    6,	   9,	  10,	 11,	   12,	      13, 14, 16,
+					    22,	   23,	  25,	 27,	   30,	      31, 64, 512,
+					    4096,  16384, 65536, 0x100000, 0x7fffffff };
+	FILE *dict = dictionary(directory, "session");
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		entry(dict, &numbers[i], sizeof(numbers[0]));
+	fclose(dict);
+}
+
 static void session_seeds(const char *directory)
 {
 	uint32_t number = 0;
+
+	session_dictionary(directory);
 
 	for (uint32_t i = 0; i < num_vectors; i++) {
 		struct seed seed = { .size = 0 };
@@ -230,8 +279,12 @@ int main(int argc, char **argv)
 	}
 	mkdir(argv[1], 0777);
 	make_directory(argv[1], "validate");
+	make_directory(argv[1], "program");
 	make_directory(argv[1], "session");
-	validator_seeds(argv[1]);
+	make_directory(argv[1], "object");
+	program_seeds(argv[1], "validate", 2);
+	program_seeds(argv[1], "program", 8);
 	session_seeds(argv[1]);
+	object_dictionary(argv[1]);
 	return 0;
 }
