@@ -18,11 +18,11 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } parts[] = {
-	{ "objects", test_objects }, { "programs", test_programs }, { "jobs", test_jobs },
-	{ "fences", test_fences },   { "files", test_files },	    { "processes", test_processes },
-	{ "fuzz", test_fuzz },	     { "watchdog", test_watchdog }, { "lost", test_lost },
-	{ "hung", test_hung },	     { "unbind", test_unbind },	    { "unplug", test_unplug },
-	{ "suspend", test_suspend },
+	{ "objects", test_objects },	 { "maps", test_maps_of_things }, { "programs", test_programs },
+	{ "jobs", test_jobs },		 { "fences", test_fences },	  { "files", test_files },
+	{ "processes", test_processes }, { "fuzz", test_fuzz },		  { "watchdog", test_watchdog },
+	{ "lost", test_lost },		 { "hung", test_hung },		  { "unbind", test_unbind },
+	{ "unplug", test_unplug },	 { "suspend", test_suspend },
 };
 
 int main(int argc, char **argv)

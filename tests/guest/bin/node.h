@@ -72,6 +72,7 @@ extern const struct bpf_insn store_prog[11], busy_prog[4], pass_prog[2];
 
 void test_caps(void); /* first: fills caps */
 void test_objects(void);
+void test_maps_of_things(void);
 void test_programs(void);
 void test_jobs(void);
 void test_fences(void);

@@ -362,7 +362,8 @@ void test_fuzz(void)
 		DRM_IOCTL_VIRTIO_GPGPU_MAP_OP,	     DRM_IOCTL_VIRTIO_GPGPU_PROG_CREATE,
 		DRM_IOCTL_VIRTIO_GPGPU_PROG_DESTROY, DRM_IOCTL_VIRTIO_GPGPU_SUBMIT,
 		DRM_IOCTL_VIRTIO_GPGPU_JOB_WAIT,     DRM_IOCTL_VIRTIO_GPGPU_JOB_CANCEL,
-		DRM_IOCTL_VIRTIO_GPGPU_JOB_DESTROY,
+		DRM_IOCTL_VIRTIO_GPGPU_JOB_DESTROY,  DRM_IOCTL_VIRTIO_GPGPU_MAP_BULK,
+		DRM_IOCTL_VIRTIO_GPGPU_MAP_READ,
 	};
 	static uint64_t memory[1024]; /* where pointers may lead */
 	uint64_t seed = 20261130, arg[64];
@@ -399,6 +400,8 @@ void test_fuzz(void)
 		/* Waits must not be for ever, and buffers not of all the memory there is. */
 		if (request == DRM_IOCTL_VIRTIO_GPGPU_JOB_WAIT)
 			arg[1] = random64(&seed) % 1000000;
+		if (request == DRM_IOCTL_VIRTIO_GPGPU_MAP_READ)
+			arg[2] = random64(&seed) % 1000000;
 		if (request == DRM_IOCTL_VIRTIO_GPGPU_BO_CREATE)
 			arg[0] &= 0xfffff;
 		r = ioctl(fd, request, arg);

@@ -159,7 +159,13 @@ static void test_map_ops(int fd, uint32_t map)
 	is(map_op(fd, map, DRM_VIRTIO_GPGPU_MAP_NEXT_KEY, NULL, &next, 3, 0), -EINVAL,
 	   "map: no room for key");
 	is(map_op(fd, map, 0, &key, &value, 8, 0), -EINVAL, "map: operation 0");
-	is(map_op(fd, map, 5, &key, &value, 8, 0), -EINVAL, "map: operation 5");
+	is(map_op(fd, map, 6, &key, &value, 8, 0), -EINVAL, "map: operation 6");
+	is(map_op(fd, map, DRM_VIRTIO_GPGPU_MAP_POP, &key, &got, 7, 0), -EINVAL, "map: no room for what is popped");
+	is(map_op(fd, map, DRM_VIRTIO_GPGPU_MAP_POP, &key, &got, 8, 1), -EINVAL, "map: flags on a pop");
+	is(map_op(fd, map, DRM_VIRTIO_GPGPU_MAP_POP, &key, &got, 8, 0), 0, "map: pop");
+	is(got, 42, "map: popped value");
+	is(map_op(fd, map, DRM_VIRTIO_GPGPU_MAP_POP, &key, &got, 8, 0), -ENOENT, "map: popped, it is gone");
+	is(map_op(fd, map, DRM_VIRTIO_GPGPU_MAP_UPDATE, &key, &value, 8, 0), 0, "map: back again");
 	is(map_op(fd, map + 1000, DRM_VIRTIO_GPGPU_MAP_LOOKUP, &key, &got, 8, 0), -ENOENT, "map: bad handle");
 	is(map_op(fd, map, DRM_VIRTIO_GPGPU_MAP_DELETE, &key, &value, 8, 0), -EINVAL,
 	   "map: delete takes no value");
