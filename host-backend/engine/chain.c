@@ -15,9 +15,10 @@
 #include "job.h"
 #include "map.h"
 
-static uint64_t call(const struct gp_program *prog, const struct gp_env *env, struct gp_thread *thread,
-		     const struct gp_packet_in *in, struct gp_packet_out *out, uint64_t first, uint64_t count,
-		     struct gp_faults *faults)
+GP_CALLS_AN_IMAGE static uint64_t call(const struct gp_program *prog, const struct gp_env *env,
+				       struct gp_thread *thread, const struct gp_packet_in *in,
+				       struct gp_packet_out *out, uint64_t first, uint64_t count,
+				       struct gp_faults *faults)
 {
 	const struct gp_image *image = prog->image;
 	gp_xdp_entry *entry = (gp_xdp_entry *)((uintptr_t)image->code + image->entry);

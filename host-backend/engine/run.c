@@ -177,8 +177,9 @@ static void run_flow(const struct gp_job *job, const struct gp_env *env, struct 
 	}
 }
 
-static uint64_t run_grid(const struct gp_job *job, struct gp_chunk *chunk, const struct gp_env *env,
-			 struct gp_thread *thread, uint64_t first, uint64_t count)
+GP_CALLS_AN_IMAGE static uint64_t run_grid(const struct gp_job *job, struct gp_chunk *chunk,
+					   const struct gp_env *env, struct gp_thread *thread, uint64_t first,
+					   uint64_t count)
 {
 	const struct gp_image *image = job->prog->image;
 	gp_grid_entry *entry = (gp_grid_entry *)((uintptr_t)image->code + image->entry);

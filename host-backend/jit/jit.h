@@ -60,6 +60,13 @@ struct gp_image *gp_jit_compile(struct gp_jit *jit, const struct gp_prog *prog, 
 struct gp_image *gp_image_ref(struct gp_image *image);
 void gp_image_unref(struct gp_image *image);
 
+/* For functions that call an image: UBSan looks for a function's type in front of it, where an image has none. */
+#if defined(__clang__)
+#define GP_CALLS_AN_IMAGE __attribute__((no_sanitize("function")))
+#else
+#define GP_CALLS_AN_IMAGE
+#endif
+
 /* gp_jit_pid() - the zygote's process id, or -1 when reached by descriptor. For tests. */
 int gp_jit_pid(const struct gp_jit *jit);
 
