@@ -34,7 +34,7 @@ struct batch {
 };
 
 static struct {
-	const char *device, *config, *results_path, *maps_path;
+	const char *device, *config, *results_path, *maps_path, *records_path;
 	const char *dumps[MAX_DUMPS];
 	char *entries[MAX_DUMPS][2]; /* map, entry */
 	size_t num_dumps, num_entries;
@@ -49,12 +49,15 @@ static struct {
 	uint64_t verdicts[NUM_VERDICTS], bytes[NUM_VERDICTS];
 	uint64_t faults, batches, device_ns;
 	uint64_t fault_index; /* the first */
+	uint64_t records;
 	struct gpgpu_packet_result fault;
 } sum;
 
 static struct capture capture;
 static void *writer;
-static FILE *results_file;
+static FILE *results_file, *records_file;
+static const struct map_target *record_maps; /* all maps */
+static size_t num_record_maps;
 static uint64_t frames_out; /* frames whose results were written */
 
 static void batch_init(struct batch *b, struct gpgpu_device *dev)
@@ -132,6 +135,52 @@ static void write_packet(const struct batch *b, uint32_t i)
 	capture_write(writer, &f);
 }
 
+static int write_record(void *name, uint32_t cpu, const void *data, size_t size)
+{
+	const uint8_t *bytes = data;
+
+	fprintf(records_file, "%s %u ", (const char *)name, cpu);
+	for (size_t i = 0; i < size; i++)
+		fprintf(records_file, "%02x", bytes[i]);
+	fputc('\n', records_file);
+	sum.records++;
+	return 0;
+}
+
+static bool has_records(const struct map_target *t)
+{
+	return t->type == BPF_MAP_TYPE_RINGBUF || t->type == BPF_MAP_TYPE_PERF_EVENT_ARRAY;
+}
+
+/* Takes out what there is, so that the next batches find room. */
+static void read_records(void)
+{
+	int r;
+
+	for (size_t i = 0; records_file && i < num_record_maps; i++) {
+		const struct map_target *t = &record_maps[i];
+
+		if (!has_records(t))
+			continue;
+		do {
+			r = gpgpu_map_read(t->map, write_record, (void *)(uintptr_t)t->name, 0);
+		} while (r > 0);
+		if (r < 0)
+			die("%s", gpgpu_error_message());
+	}
+}
+
+static void print_records(void)
+{
+	uint64_t dropped = 0;
+
+	for (size_t i = 0; i < num_record_maps; i++) {
+		if (has_records(&record_maps[i]))
+			dropped += gpgpu_map_dropped(record_maps[i].map);
+	}
+	printf("%s records, %s more found no room\n", grouped(sum.records), grouped(dropped));
+}
+
 static void batch_finish(struct batch *b)
 {
 	struct gpgpu_job_result result;
@@ -146,6 +195,7 @@ static void batch_finish(struct batch *b)
 	sum.device_ns += result.device_ns;
 	for (uint32_t i = 0; i < b->count; i++)
 		write_packet(b, i);
+	read_records();
 }
 
 static void print_sum(void)
@@ -175,6 +225,7 @@ static const char help[] =
 	"  --entries NAME N    entries that a map is to have, whatever its object says\n"
 	"  --map-dump NAME     print a map afterwards\n"
 	"  --maps-out FILE     write all maps to a file afterwards\n"
+	"  --records FILE      write a line per record of ring buffers: map, CPU, bytes\n"
 	"  --results FILE      write a line per frame: number, verdict, length, port, fault\n"
 	"  --batch N           frames of a batch (1024)\n"
 	"  --stride N          bytes of a slot (2048); --headroom N in front of a frame (256)\n"
@@ -185,12 +236,26 @@ static const char help[] =
 /* Return: 0, or 1 when there is nothing to do but to exit with *status. */
 static int parse_options(int argc, char **argv, int *status)
 {
-	enum { CONFIG = 256, MAP, DUMP, MAPS, RESULTS, BATCH, STRIDE, HEADROOM, ORDER, PORT, ENTRIES };
+	enum {
+		CONFIG = 256,
+		MAP,
+		DUMP,
+		MAPS,
+		RECORDS,
+		RESULTS,
+		BATCH,
+		STRIDE,
+		HEADROOM,
+		ORDER,
+		PORT,
+		ENTRIES
+	};
 	static const struct option options[] = {
 		{ "config", required_argument, NULL, CONFIG },
 		{ "map", required_argument, NULL, MAP },
 		{ "map-dump", required_argument, NULL, DUMP },
 		{ "maps-out", required_argument, NULL, MAPS },
+		{ "records", required_argument, NULL, RECORDS },
 		{ "results", required_argument, NULL, RESULTS },
 		{ "batch", required_argument, NULL, BATCH },
 		{ "stride", required_argument, NULL, STRIDE },
@@ -223,6 +288,9 @@ static int parse_options(int argc, char **argv, int *status)
 			break;
 		case MAPS:
 			opt.maps_path = optarg;
+			break;
+		case RECORDS:
+			opt.records_path = optarg;
 			break;
 		case RESULTS:
 			opt.results_path = optarg;
@@ -312,7 +380,7 @@ static void run_batches(struct gpgpu_device *dev, struct gpgpu_program *prog)
 
 int cmd_pkt(int argc, char **argv)
 {
-	struct outfile *out, *results = NULL, *maps_out = NULL;
+	struct outfile *out, *results = NULL, *maps_out = NULL, *records = NULL;
 	struct gpgpu_program *prog;
 	struct map_target *maps;
 	struct gpgpu_device *dev;
@@ -340,6 +408,10 @@ int cmd_pkt(int argc, char **argv)
 	writer = capture_writer(out_file, argv[optind + 2]);
 	if (opt.results_path)
 		results = outfile_open(opt.results_path, &results_file);
+	if (opt.records_path)
+		records = outfile_open(opt.records_path, &records_file);
+	record_maps = maps;
+	num_record_maps = num_maps;
 	run_batches(dev, prog);
 	if (opt.maps_path) {
 		maps_out = outfile_open(opt.maps_path, &maps_file);
@@ -351,9 +423,13 @@ int cmd_pkt(int argc, char **argv)
 		outfile_commit(results);
 	if (maps_out)
 		outfile_commit(maps_out);
+	if (records)
+		outfile_commit(records);
 
 	if (!opt.quiet)
 		print_sum();
+	if (!opt.quiet && opt.records_path)
+		print_records();
 	if (capture.cut)
 		fprintf(stderr, "gpgpu: %s: %s frames were captured only in part\n", capture.path,
 			grouped(capture.cut));

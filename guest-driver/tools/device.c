@@ -7,6 +7,7 @@
 
 #include "gpgpu.h"
 #include "tool.h"
+#include "virtio_gpgpu.h"
 
 struct gpgpu_device *open_device(const char *path)
 {
@@ -46,6 +47,36 @@ static bool has_tail_calls(struct gpgpu_object *obj)
 	return false;
 }
 
+static struct gpgpu_map *routes; /* of the device; as long as the process lives */
+
+/* Programs find the routes that are there when they are loaded. */
+static void make_routes(struct gpgpu_device *dev, struct gpgpu_object *obj)
+{
+	const struct gpgpu_map_info info = {
+		.name = "routes",
+		.type = GPGPU_MAP_TYPE_FIB,
+		.key_size = sizeof(struct virtio_gpgpu_fib_key),
+		.value_size = sizeof(struct virtio_gpgpu_fib_entry),
+		.max_entries = 4096,
+	};
+	struct gpgpu_program *p = NULL;
+	bool wanted = false;
+
+	while ((p = gpgpu_object_next_program(obj, p))) {
+		const struct bpf_insn *insns;
+		size_t count;
+
+		insns = gpgpu_program_insns(p, &count);
+		for (size_t i = 0; i < count; i++) {
+			wanted |= insns[i].code == (BPF_JMP | BPF_CALL) && !insns[i].src_reg &&
+				  insns[i].imm == BPF_FUNC_fib_lookup;
+			i += insns[i].code == (BPF_LD | BPF_IMM | BPF_DW);
+		}
+	}
+	if (wanted && !routes && gpgpu_map_create(dev, &info, &routes))
+		die("%s", gpgpu_error_message());
+}
+
 struct gpgpu_object *load_program(struct gpgpu_device *dev, char *spec, uint32_t kind,
 				  struct gpgpu_program **out)
 {
@@ -75,6 +106,7 @@ struct gpgpu_object *load_program(struct gpgpu_device *dev, char *spec, uint32_t
 		if (entries)
 			gpgpu_map_set_max_entries(m, entries);
 	}
+	make_routes(dev, obj);
 	if (gpgpu_object_load(obj, dev))
 		die("%s: %s", spec, gpgpu_error_message());
 	*out = prog;
@@ -136,12 +168,36 @@ static const char *error(int err)
 	return gpgpu_error_message();
 }
 
+static struct map_target target_of(struct gpgpu_map *m, const char *name, uint32_t num_cpus)
+{
+	struct gpgpu_map_info info;
+
+	gpgpu_map_get_info(m, &info);
+	return (struct map_target){
+		.name = name,
+		.key_size = info.key_size,
+		.value_size = info.value_size,
+		.copies = has_copies(info.type) ? num_cpus : 0,
+		.is_array = info.type == BPF_MAP_TYPE_ARRAY || info.type == BPF_MAP_TYPE_PERCPU_ARRAY,
+		.type = info.type,
+		.map = m,
+		.update = update,
+		.lookup = lookup,
+		.next_key = next_key,
+		.pop = pop,
+		.dump = dump,
+		.load = load,
+		.named = named,
+		.error = error,
+	};
+}
+
 struct map_target *device_maps(struct gpgpu_object *obj, struct gpgpu_device *dev, size_t *count)
 {
 	struct map_target *targets;
 	struct gpgpu_map *m = NULL;
 	struct gpgpu_caps caps;
-	size_t n = 0;
+	size_t n = 1;
 
 	if (gpgpu_get_caps(dev, &caps))
 		die("%s", gpgpu_error_message());
@@ -151,29 +207,11 @@ struct map_target *device_maps(struct gpgpu_object *obj, struct gpgpu_device *de
 	targets = xcalloc(n, sizeof(*targets));
 	n = 0;
 	while ((m = gpgpu_object_next_map(obj, m))) {
-		struct gpgpu_map_info info;
-
-		if (!gpgpu_map_handle(m)) /* no loaded program uses it */
-			continue;
-		gpgpu_map_get_info(m, &info);
-		targets[n++] = (struct map_target){
-			.name = gpgpu_map_name(m),
-			.key_size = info.key_size,
-			.value_size = info.value_size,
-			.copies = has_copies(info.type) ? caps.num_cpus : 0,
-			.is_array = info.type == BPF_MAP_TYPE_ARRAY || info.type == BPF_MAP_TYPE_PERCPU_ARRAY,
-			.type = info.type,
-			.map = m,
-			.update = update,
-			.lookup = lookup,
-			.next_key = next_key,
-			.pop = pop,
-			.dump = dump,
-			.load = load,
-			.named = named,
-			.error = error,
-		};
+		if (gpgpu_map_handle(m)) /* else no loaded program uses it */
+			targets[n++] = target_of(m, gpgpu_map_name(m), caps.num_cpus);
 	}
+	if (routes)
+		targets[n++] = target_of(routes, ROUTES_MAP, caps.num_cpus);
 	*count = n;
 	return targets;
 }

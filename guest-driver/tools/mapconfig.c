@@ -290,7 +290,7 @@ static bool can_dump(const struct map_target *t)
 	case BPF_MAP_TYPE_BLOOM_FILTER:
 		return false;
 	default:
-		return true;
+		return strcmp(t->name, ROUTES_MAP) != 0;
 	}
 }
 

@@ -19,6 +19,7 @@
 
 #include "capture.h"
 #include "tool.h"
+#include "virtio_gpgpu.h"
 
 #define MAX_FRAME   3520 /* a page, less headroom and what the kernel keeps behind a frame */
 #define MIN_FRAME   14 /* an Ethernet header */
@@ -26,7 +27,7 @@
 #define MAX_SHOWN   5 /* differences that are shown */
 
 static struct {
-	const char *config, *out, *results, *maps, *save;
+	const char *config, *out, *results, *maps, *records, *save;
 	char *entries[MAX_ENTRIES][2];
 	size_t num_entries;
 } opt;
@@ -112,6 +113,11 @@ static bool has_copies(enum bpf_map_type type)
 	       type == BPF_MAP_TYPE_LRU_PERCPU_HASH;
 }
 
+static int ignore(void *map, const void *key, const void *value, size_t size)
+{
+	return 0;
+}
+
 static const char *error(int err)
 {
 	return strerror(-err);
@@ -121,7 +127,7 @@ static struct map_target *kernel_maps(struct bpf_object *obj, size_t *count)
 {
 	struct map_target *targets;
 	struct bpf_map *m;
-	size_t n = 0;
+	size_t n = 1;
 	int cpus = libbpf_num_possible_cpus();
 
 	object = obj;
@@ -153,6 +159,14 @@ static struct map_target *kernel_maps(struct bpf_object *obj, size_t *count)
 			.error = error,
 		};
 	}
+	/* The kernel has routes of its own, which whoever runs this sets; a device's are passed over. */
+	targets[n++] = (struct map_target){
+		.name = ROUTES_MAP,
+		.key_size = sizeof(struct virtio_gpgpu_fib_key),
+		.value_size = sizeof(struct virtio_gpgpu_fib_entry),
+		.update = ignore,
+		.error = error,
+	};
 	*count = n;
 	return targets;
 }
@@ -281,12 +295,45 @@ static struct lines split_lines(char *text, size_t size)
 	return l;
 }
 
+static struct lines read_lines(const char *path)
+{
+	size_t size;
+	char *bytes = read_whole(path, &size), *text = xcalloc(1, size + 1);
+
+	memcpy(text, bytes, size);
+	free(bytes);
+	return split_lines(text, size);
+}
+
+/* Two sets of lines. Frees both. */
+static void compare_lines(const char *what, struct lines *kernel, struct lines *device)
+{
+	size_t k = 0, d = 0;
+
+	while (k < kernel->count || d < device->count) {
+		int order = k == kernel->count	 ? 1
+			    : d == device->count ? -1
+						 : strcmp(kernel->line[k], device->line[d]);
+
+		if (order < 0)
+			differs("only in the kernel's %s: %s", what, kernel->line[k]);
+		else if (order > 0)
+			differs("only in the device's %s: %s", what, device->line[d]);
+		k += order <= 0;
+		d += order >= 0;
+	}
+	free(kernel->line);
+	free(kernel->text);
+	free(device->line);
+	free(device->text);
+}
+
 /* Maps come in another order on either side, so entries are compared as sets. Return: entries of the kernel's. */
 static uint64_t compare_maps(const struct map_target *maps, size_t count)
 {
 	struct lines kernel, device;
-	size_t size, k = 0, d = 0;
-	char *text, *bytes;
+	size_t size;
+	char *text;
 	FILE *f;
 
 	if (!opt.maps)
@@ -298,30 +345,93 @@ static uint64_t compare_maps(const struct map_target *maps, size_t count)
 		mapconfig_dump(f, &maps[i]);
 	fclose(f);
 	kernel = split_lines(text, size);
-	bytes = read_whole(opt.maps, &size);
-	text = xcalloc(1, size + 1);
-	memcpy(text, bytes, size);
-	free(bytes);
-	device = split_lines(text, size);
-
-	while (k < kernel.count || d < device.count) {
-		int order = k == kernel.count	? 1
-			    : d == device.count ? -1
-						: strcmp(kernel.line[k], device.line[d]);
-
-		if (order < 0)
-			differs("only in the kernel's maps: %s", kernel.line[k]);
-		else if (order > 0)
-			differs("only in the device's maps: %s", device.line[d]);
-		k += order <= 0;
-		d += order >= 0;
-	}
+	device = read_lines(opt.maps);
 	size = kernel.count;
-	free(kernel.line);
-	free(kernel.text);
-	free(device.line);
-	free(device.text);
+	compare_lines("maps", &kernel, &device);
 	return size;
+}
+
+/* ------------------------------------------------------------------- records */
+
+/* What programs leave in ring buffers, in the form of gpgpu pkt's --records but for the CPU, which is anybody's. */
+static struct {
+	struct ring_buffer *ring;
+	FILE *f;
+	char *text;
+	size_t size;
+} records;
+
+static int note_record(void *name, void *data, size_t size)
+{
+	const uint8_t *bytes = data;
+
+	fprintf(records.f, "%s ", (const char *)name);
+	for (size_t i = 0; i < size; i++)
+		fprintf(records.f, "%02x", bytes[i]);
+	fputc('\n', records.f);
+	return 0;
+}
+
+static void records_start(struct bpf_object *obj)
+{
+	struct bpf_map *m;
+	int err = 0;
+
+	if (!opt.records)
+		return;
+	records.f = open_memstream(&records.text, &records.size);
+	if (!records.f)
+		die("out of memory");
+	bpf_object__for_each_map(m, obj) {
+		void *name = (void *)(uintptr_t)bpf_map__name(m);
+
+		if (bpf_map__type(m) != BPF_MAP_TYPE_RINGBUF)
+			continue;
+		if (!records.ring) {
+			records.ring = ring_buffer__new(bpf_map__fd(m), note_record, name, NULL);
+			err = records.ring ? 0 : -errno;
+		} else {
+			err = ring_buffer__add(records.ring, bpf_map__fd(m), note_record, name);
+		}
+		if (err)
+			die("map '%s': %s", bpf_map__name(m), strerror(-err));
+	}
+}
+
+static void records_take(void)
+{
+	if (records.ring && ring_buffer__consume(records.ring) < 0)
+		die("a ring buffer cannot be read");
+}
+
+/* "MAP CPU BYTES" without the CPU. */
+static void drop_cpu(char *line)
+{
+	char *cpu = strchr(line, ' '), *bytes = cpu ? strchr(cpu + 1, ' ') : NULL;
+
+	if (!bytes)
+		die("%s: is damaged: %s", opt.records, line);
+	memmove(cpu, bytes, strlen(bytes) + 1);
+}
+
+/* Return: how many there are in the kernel's. */
+static uint64_t compare_records(void)
+{
+	struct lines kernel, device;
+	size_t count;
+
+	if (!opt.records)
+		return 0;
+	fclose(records.f);
+	ring_buffer__free(records.ring);
+	kernel = split_lines(records.text, records.size);
+	device = read_lines(opt.records);
+	for (size_t i = 0; i < device.count; i++)
+		drop_cpu(device.line[i]);
+	qsort(device.line, device.count, sizeof(*device.line), by_text);
+	count = kernel.count;
+	compare_lines("records", &kernel, &device);
+	return count;
 }
 
 /* -------------------------------------------------------------------- saving */
@@ -405,18 +515,20 @@ static const char help[] =
 	"  --out FILE        its OUT.pcap\n"
 	"  --results FILE    its --results\n"
 	"  --maps FILE       its --maps-out\n"
+	"  --records FILE    its --records, of ring buffers\n"
 	"  --save PREFIX     write the kernel's side: PREFIX.pcap, PREFIX.results, PREFIX.maps\n"
 	"  --config FILE, --map NAME ENTRY, --entries NAME N    as for gpgpu pkt\n";
 
 static int parse_options(int argc, char **argv)
 {
-	enum { CONFIG = 256, MAP, OUT, RESULTS, MAPS, SAVE, ENTRIES };
+	enum { CONFIG = 256, MAP, OUT, RESULTS, RECORDS, MAPS, SAVE, ENTRIES };
 	static const struct option options[] = {
 		{ "config", required_argument, NULL, CONFIG },
 		{ "map", required_argument, NULL, MAP },
 		{ "out", required_argument, NULL, OUT },
 		{ "results", required_argument, NULL, RESULTS },
 		{ "maps", required_argument, NULL, MAPS },
+		{ "records", required_argument, NULL, RECORDS },
 		{ "save", required_argument, NULL, SAVE },
 		{ "entries", required_argument, NULL, ENTRIES },
 		{ "help", no_argument, NULL, 'h' },
@@ -440,6 +552,9 @@ static int parse_options(int argc, char **argv)
 			break;
 		case RESULTS:
 			opt.results = optarg;
+			break;
+		case RECORDS:
+			opt.records = optarg;
 			break;
 		case MAPS:
 			opt.maps = optarg;
@@ -489,6 +604,7 @@ static uint64_t run_capture(int prog, struct capture *in, struct expected *e, ui
 	while (capture_next(in, &f)) {
 		verdict = run_frame(prog, in, &f, out, &length);
 		verdicts[verdict]++;
+		records_take();
 		compare_result(e, in->frames, verdict, length);
 		save_frame(&f, in->frames, verdict, out, length);
 		if (verdict < XDP_PASS)
@@ -506,7 +622,7 @@ static uint64_t run_capture(int prog, struct capture *in, struct expected *e, ui
 
 int main(int argc, char **argv)
 {
-	uint64_t verdicts[NUM_VERDICTS] = { 0 }, sent, entries;
+	uint64_t verdicts[NUM_VERDICTS] = { 0 }, sent, entries, num_records;
 	struct bpf_program *prog;
 	struct map_target *maps;
 	struct bpf_object *obj;
@@ -526,10 +642,12 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < opt.num_entries; i++)
 		mapconfig_entry("--map", map_target_find("--map", maps, num_maps, opt.entries[i][0]),
 				opt.entries[i][1]);
+	records_start(obj);
 	save_start();
 	sent = run_capture(bpf_program__fd(prog), &in, &expected, verdicts);
 	save_end(maps, num_maps);
 	entries = compare_maps(maps, num_maps);
+	num_records = compare_records();
 	free(maps);
 	bpf_object__close(obj);
 	capture_close(&in);
@@ -545,7 +663,7 @@ int main(int argc, char **argv)
 	if (differences)
 		die("%s differences from what the kernel does with %s frames", grouped(differences),
 		    grouped(in.frames));
-	if (!opt.results && !opt.out && !opt.maps) {
+	if (!opt.results && !opt.out && !opt.maps && !opt.records) {
 		printf("%s frames, %s go out; nothing to compare with\n", grouped(in.frames), grouped(sent));
 		return 0;
 	}
@@ -556,6 +674,8 @@ int main(int argc, char **argv)
 		printf(", every byte of the %s that go out", grouped(sent));
 	if (opt.maps)
 		printf(", %s map entries", grouped(entries));
+	if (opt.records)
+		printf(", %s records", grouped(num_records));
 	printf(": equal to BPF_PROG_TEST_RUN\n");
 	return 0;
 }

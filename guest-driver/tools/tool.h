@@ -130,7 +130,12 @@ int cmd_pkt(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
 int cmd_top(int argc, char **argv);
 
-/* device.c: maps of a loaded object as targets */
+#define ROUTES_MAP ".routes" /* the name by which text sets the map that bpf_fib_lookup() answers from */
+
+/*
+ * device.c: maps of a loaded object as targets; with ROUTES_MAP, where one of its programs looks up routes, which
+ * load_program() makes a map for
+ */
 
 struct gpgpu_object;
 struct gpgpu_device;
