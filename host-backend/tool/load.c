@@ -10,6 +10,8 @@
 #include "load.h"
 #include "tool.h"
 
+#define MAX_ROUTES 4096
+
 int insn_is_wide(const struct bpf_insn *insn)
 {
 	return insn->code == (BPF_LD | BPF_IMM | BPF_DW);
@@ -51,9 +53,23 @@ static void list_programs(struct loaded *l)
 	}
 }
 
+static bool looks_up_routes(const struct bpf_insn *insn)
+{
+	return insn->code == (BPF_JMP | BPF_CALL) && !insn->src_reg && insn->imm == BPF_FUNC_fib_lookup;
+}
+
 void load_open(struct loaded *l, struct session *s, const char *path)
 {
 	*l = (struct loaded){ .session = s, .path = path };
+	l->routes = (struct loaded_map){
+		.loaded = l,
+		.name = ROUTES_MAP,
+		.info.name = "routes",
+		.info.type = GPGPU_MAP_TYPE_FIB,
+		.info.key_size = sizeof(struct virtio_gpgpu_fib_key),
+		.info.value_size = sizeof(struct virtio_gpgpu_fib_entry),
+		.info.max_entries = MAX_ROUTES,
+	};
 	if (gpgpu_object_open(path, &l->obj))
 		die("%s", gpgpu_error_message());
 	list_maps(l);
@@ -175,6 +191,11 @@ uint32_t load_one(struct loaded *l, struct loaded_program *program, struct refus
 	for (size_t i = 0; !status && i < count; i += insn_is_wide(&insns[i]) ? 2 : 1) {
 		struct loaded_map *m;
 
+		if (looks_up_routes(&insns[i]) && !l->routes.id) {
+			status = make_shape(l->session, &l->routes.info, 0, &l->routes.id, refusal);
+			if (status)
+				*map = &l->routes;
+		}
 		if (!insn_names_map(&insns[i]))
 			continue;
 		m = &l->maps[insns[i].imm];
@@ -351,33 +372,35 @@ static bool is_per_cpu(uint32_t type)
 	       type == BPF_MAP_TYPE_LRU_PERCPU_HASH;
 }
 
+static struct map_target target_of(struct loaded_map *m)
+{
+	return (struct map_target){
+		.name = m->name,
+		.key_size = m->info.key_size,
+		.value_size = m->info.value_size,
+		.copies = is_per_cpu(m->info.type) ? session_caps(m->loaded->session)->num_cpus : 0,
+		.is_array = m->info.type == BPF_MAP_TYPE_ARRAY || m->info.type == BPF_MAP_TYPE_PERCPU_ARRAY,
+		.type = m->info.type,
+		.map = m,
+		.update = update,
+		.lookup = lookup,
+		.next_key = next_key,
+		.pop = pop,
+		.named = named,
+		.error = error,
+	};
+}
+
 struct map_target *load_targets(struct loaded *l, size_t *count)
 {
-	struct map_target *targets = xcalloc(l->num_maps, sizeof(*targets));
-	uint32_t cpus = session_caps(l->session)->num_cpus;
+	struct map_target *targets = xcalloc(l->num_maps + 1, sizeof(*targets));
 
 	*count = 0;
 	for (uint32_t i = 0; i < l->num_maps; i++) {
-		struct loaded_map *m = &l->maps[i];
-
-		if (!m->id)
-			continue;
-		targets[(*count)++] = (struct map_target){
-			.name = m->name,
-			.key_size = m->info.key_size,
-			.value_size = m->info.value_size,
-			.copies = is_per_cpu(m->info.type) ? cpus : 0,
-			.is_array = m->info.type == BPF_MAP_TYPE_ARRAY ||
-				    m->info.type == BPF_MAP_TYPE_PERCPU_ARRAY,
-			.type = m->info.type,
-			.map = m,
-			.update = update,
-			.lookup = lookup,
-			.next_key = next_key,
-			.pop = pop,
-			.named = named,
-			.error = error,
-		};
+		if (l->maps[i].id)
+			targets[(*count)++] = target_of(&l->maps[i]);
 	}
+	if (l->routes.id)
+		targets[(*count)++] = target_of(&l->routes);
 	return targets;
 }

@@ -37,6 +37,8 @@ struct loaded {
 	const char *path;
 	struct loaded_map *maps; /* as instructions number them */
 	uint32_t num_maps;
+	struct loaded_map
+		routes; /* that bpf_fib_lookup() answers from: made for the first program that calls it */
 	struct loaded_program *programs;
 	uint32_t num_programs;
 };

@@ -164,6 +164,12 @@ static uint64_t pages(uint64_t size)
 	return (size + 4095) & ~4095ull;
 }
 
+/* What programs say by bpf_trace_printk(). */
+static void show_line(void *opaque, const char *line)
+{
+	fprintf(stderr, "%s\n", line);
+}
+
 struct session *session_open(const struct session_options *options)
 {
 	struct session *s = g_new0(struct session, 1);
@@ -178,6 +184,7 @@ struct session *session_open(const struct session_options *options)
 		.name = "gpgpu-bpf",
 		.features = 1u << VIRTIO_GPGPU_F_PACKET | 1u << VIRTIO_GPGPU_F_DEVICE_MEM,
 		.generation = 1,
+		.log = show_line,
 		.quota.memory_limit = options->memory ? options->memory : 4ull << 30,
 	};
 	GError *error = NULL;

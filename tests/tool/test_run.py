@@ -111,6 +111,23 @@ for name, config in ('firewall', 'firewall.conf'), ('lb', 'lb.conf'):
     case(f'the example {name} with its maps', r.returncode == 0 and re.search(r'^total +2,500 ', r.stdout, re.M),
          shown(r))
 
+def to(index, size):
+    """A frame that tool_tail's start hands on to program @index."""
+    return bytes([2, 0, 0, 0, 0, index]) + bytes(size - 6)
+
+
+write_pcap(here('tail.pcap'), [to(0, 60), to(1, 60), to(1, 200), to(2, 60), to(9, 60), to(0, 300)])
+r = tool('run', '--program', 'start', '--results', here('results'), '--dump', 'short_ones', '--dump', 'long_ones',
+         path('tool_tail.bpf.o'), here('tail.pcap'), here('out.pcap'))
+with open(here('results')) as f:
+    got = [line.split()[1] for line in f]
+case('tail calls through an array that is declared with programs',
+     r.returncode == 0 and got == ['TX', 'PASS', 'PASS', 'DROP', 'DROP', 'TX'], shown(r) + str(got))
+case('maps in a map that is declared with them',
+     'short_ones 00000000 0200000000000000\nlong_ones 00000000 0200000000000000\n' in r.stdout, shown(r))
+case('what programs print is shown', [line.split(': ', 1)[1] for line in r.stderr.split('\n')[:-1]] ==
+     ["program 'second' prints: second: 60 bytes", "program 'second' prints: second: 200 bytes"], shown(r))
+
 write_pcap(here('few.pcap'), frames[:3])
 r = tool('run', '--program', 'faults', MIXED, here('few.pcap'), here('out.pcap'))
 line = line_of('tool_mixed.bpf.c', '/* outside */')
