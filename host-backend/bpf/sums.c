@@ -340,8 +340,7 @@ static bool track_block(struct site *site, uint32_t b, uint32_t i, struct track 
 			return true;
 		if (gp_insn_is_exit(&prog->insns[i]))
 			return true;
-		if (gp_insn_is_local_call(&prog->insns[i]) &&
-		    !site->kinds->funcs[gp_cfg_callee(site->kinds->cfg, prog, i)].returns)
+		if (!gp_kinds_goes_on(site->kinds, i))
 			return true;
 		gp_kinds_step(site->kinds, state, i);
 	}
@@ -374,10 +373,13 @@ static bool track_site(struct site *site, uint32_t b, const struct track *start,
 }
 
 /* Is what the load is from shared between lanes, and not ordinary memory of this one? */
-static bool may_be_shared(const struct gp_prog *prog, const struct gp_val *ptr)
+static bool may_be_shared(const struct gp_kinds *kinds, const struct gp_val *ptr)
 {
+	const struct gp_prog *prog = kinds->prog;
+
+	/* A load may find the context there, which a sum has no form for. */
 	if (ptr->kind == GP_KIND_ANY)
-		return true;
+		return !kinds->ctx_lost;
 	if (ptr->kind != GP_KIND_MAPVAL)
 		return false;
 	for (uint32_t m = 0; m < prog->num_maps; m++)
@@ -439,7 +441,7 @@ static void look_at(struct gp_sums *sums, struct site *site, const struct places
 	struct track start;
 
 	if (BPF_CLASS(insn->code) != BPF_LDX || BPF_MODE(insn->code) != BPF_MEM ||
-	    !may_be_shared(site->kinds->prog, &state->reg[insn->src_reg]))
+	    !may_be_shared(site->kinds, &state->reg[insn->src_reg]))
 		return;
 	site->load = i;
 	site->size = gp_insn_size(insn);
@@ -491,8 +493,7 @@ void gp_sums_find(struct gp_sums *sums, struct gp_kinds *kinds, uint32_t flags)
 			const struct bpf_insn *insn = &kinds->prog->insns[i];
 
 			look_at(sums, &site, &places, b, i, &state);
-			if (gp_insn_is_local_call(insn) &&
-			    !kinds->funcs[gp_cfg_callee(cfg, kinds->prog, i)].returns)
+			if (!gp_kinds_goes_on(kinds, i))
 				break;
 			gp_kinds_step(kinds, &state, i);
 			note_place(&places, kinds, i);
@@ -523,10 +524,9 @@ static void count_stores(struct gp_kinds *kinds, const struct gp_sums *sums, str
 
 			if ((class == BPF_ST || class == BPF_STX) && BPF_MODE(insn->code) == BPF_MEM &&
 			    sums->at[i].role == GP_SUM_NONE &&
-			    may_be_shared(prog, &state.reg[insn->dst_reg]) && !info->others++)
+			    may_be_shared(kinds, &state.reg[insn->dst_reg]) && !info->others++)
 				info->first_other = i;
-			if (gp_insn_is_local_call(insn) &&
-			    !kinds->funcs[gp_cfg_callee(kinds->cfg, prog, i)].returns)
+			if (!gp_kinds_goes_on(kinds, i))
 				break;
 			gp_kinds_step(kinds, &state, i);
 			i += (uint32_t)gp_insn_is_ld_imm64(insn);
