@@ -5,8 +5,8 @@
 #
 # /dev/vda is the capture that an earlier run left, SIZE bytes; 0: none yet, so it is made (at least MINIMUM frames) and
 # put there. Each case of the table `cases` runs on the device; what the kernel makes of the same capture with
-# the same settings is computed beside it, once, and the files are compared. Every result is told to the host as
-# "result NAME ok|fail TEXT".
+# the same settings is computed beside that, once for each setting and somewhat ahead, and the files are compared. Every
+# result is told to the host as "result NAME ok|fail TEXT".
 . /usr/lib/gpgpu/guest.sh
 
 size=${1:?}
@@ -35,9 +35,13 @@ get_capture() {
 	host_sync "size $(stat -c %s $capture)" >/dev/null
 }
 
-# kernel PROGRAM REFERENCE [MAP ENTRY]: what the kernel makes of it
-kernel() {
-	p=$1 to=$2
+# Where the kernel's files are for a case: PROGRAM [MAP ENTRY].
+reference() {
+	echo "$work/kernel-$1-$(echo "$*" | sha256sum | cut -c 1-16)"
+}
+
+kernel() {	# TO PROGRAM [MAP ENTRY]
+	to=$1 p=$2
 	shift 2
 	gpgpu-oracle --config "$here/$p.conf" ${1:+--map "$1" "$2"} --save "$to" "$here/xdp_$p.bpf.o" $capture
 }
@@ -78,26 +82,34 @@ compare() {
 	return $r
 }
 
+# kernels: all that the cases need of the kernel, in their order, at most three ahead, since they are large.
+kernels() {
+	seen=
+	while read -r program name order what pattern map entry; do
+		case $program in '' | '#'*) continue ;; esac
+		to=$(reference "$program" ${map:+"$map" "$entry"})
+		case $seen in *"$to "*) continue ;; esac
+		seen="$seen$to "
+		while [ "$(find $work -name 'kernel-*.status' | wc -l)" -ge 3 ]; do sleep 0.2; done
+		kernel "$to" "$program" ${map:+"$map" "$entry"} >"$to.log" 2>&1 </dev/null
+		echo $? >"$to.status"
+	done <$here/programs/cases
+}
+
 run_case() {	# PROGRAM NAME ORDER WHAT PATTERN [MAP ENTRY]
 	program=$1 order=$3 what=$4 pattern=$5
 	shift 5
-	# References are kept for the cases of one program.
-	key=$(echo "$program $*" | sha256sum | cut -c 1-16)
-	reference=$work/kernel-$key
-	kernel_pid=
-	if [ ! -e "$reference.maps" ]; then
-		rm -f $work/kernel-*
-		kernel "$program" "$reference" "$@" >$work/kernel.log 2>&1 &
-		kernel_pid=$!
+	reference=$(reference "$program" "$@")
+	if [ "$program" != "$previous" ]; then
+		rm -f "$work/kernel-$previous"-*
 	fi
 	rm -f $work/device.*
-	device "$program" "$order" $work/device "$@"
-	status=$?
-	if [ -n "$kernel_pid" ] && ! wait $kernel_pid; then
-		tail -n 1 $work/kernel.log
+	device "$program" "$order" $work/device "$@" || return
+	while [ ! -e "$reference.status" ]; do sleep 0.2; done
+	if [ "$(cat "$reference.status")" != 0 ]; then
+		tail -n 1 "$reference.log"
 		return 1
 	fi
-	[ $status = 0 ] || return
 	[ "$pattern" = - ] && pattern='^$'
 	compare "$what" "$pattern" || return
 	# What was compared, in numbers: frames of each verdict, bytes, entries of maps.
@@ -115,6 +127,8 @@ else
 	exit 1
 fi
 
+kernels &
+previous=
 while read -r program name order what pattern map entry; do
 	case $program in '' | '#'*) continue ;; esac
 	if run_case "$program" "$name" "$order" "$what" "$pattern" ${map:+"$map" "$entry"} >$work/log 2>&1 </dev/null; then
@@ -122,5 +136,6 @@ while read -r program name order what pattern map entry; do
 	else
 		report "$program-$name" fail "$(head -c 300 $work/log | tr '\n' ' ')"
 	fi
+	previous=$program
 done <$here/programs/cases
 exit $failed

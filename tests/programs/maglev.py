@@ -52,14 +52,12 @@ def order():
 def config():
     """katran.conf has the rings that the commands in its comments print."""
     with open(os.path.join(EXAMPLES, 'katran.conf'), encoding='utf-8') as f:
-        lines = f.read().split('\n')
-    found = 0
-    for comment, line in zip(lines, lines[1:]):
-        if comment.startswith('# maglev '):
-            out = subprocess.run([SCRIPT, *comment.split()[2:]], capture_output=True, text=True, check=True)
-            assert out.stdout == line + '\n', comment
-            found += 1
-    assert found == sum(line.startswith('rings ') for line in lines) > 0
+        parts = f.read().split('# maglev ')
+    assert '\nrings ' not in parts[0] and len(parts) > 1
+    for part in parts[1:]:
+        words, _, lines = part.partition('\n')
+        out = subprocess.run([SCRIPT, *words.split()], capture_output=True, text=True, check=True)
+        assert out.stdout == lines.rstrip('\n') + '\n', words
 
 
 CASES = (even, disruption, spread, order, config)
