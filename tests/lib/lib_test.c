@@ -166,7 +166,8 @@ static void test_hash(void)
 
 static void test_other_maps(void)
 {
-	const struct gpgpu_map_info array = { "array", BPF_MAP_TYPE_ARRAY, 4, 12, 4, GPGPU_MAP_RDONLY_PROG, NULL };
+	const struct gpgpu_map_info array = { "array", BPF_MAP_TYPE_ARRAY,    4,   12,
+					      4,       GPGPU_MAP_RDONLY_PROG, NULL };
 	const struct gpgpu_map_info percpu = { "percpu", BPF_MAP_TYPE_PERCPU_ARRAY, 4, 4, 4, 0, NULL };
 	const struct gpgpu_map_info lpm = { "lpm", BPF_MAP_TYPE_LPM_TRIE, 8, 4, 4, 0, NULL };
 	const struct gpgpu_map_info none = { "none", BPF_MAP_TYPE_STACK_TRACE, 4, 8, 4, 0, NULL };
@@ -401,6 +402,125 @@ static void test_packets(void)
 	gpgpu_object_close(obj);
 }
 
+/* @count packets of 64 bytes through a program. Return: how many came out with @verdict. */
+static uint64_t run_packets(struct gpgpu_program *prog, uint32_t count, uint32_t verdict)
+{
+	struct gpgpu_packet packets[64] = { 0 };
+	struct gpgpu_job_result result = { 0 };
+	struct gpgpu_buffer *buf;
+	struct gpgpu_job *job;
+
+	make_buffer(64 * 512, &buf);
+	for (uint32_t i = 0; i < count; i++)
+		packets[i] = (struct gpgpu_packet){ .data_off = 256, .data_len = 64 };
+	if (!gpgpu_packets(prog, buf, 0, 512, packets, count, 0, NULL, &job)) {
+		gpgpu_job_wait(job, -1, &result, NULL, 0);
+		gpgpu_job_destroy(job);
+	}
+	gpgpu_buffer_destroy(buf);
+	return result.verdicts[verdict];
+}
+
+struct seen {
+	uint32_t records, good, enough;
+};
+
+static int see_record(void *opaque, uint32_t cpu, const void *data, size_t size)
+{
+	struct seen *seen = opaque;
+	uint64_t value;
+
+	memcpy(&value, data, sizeof(value));
+	seen->records++;
+	seen->good += size == 8 && value == 1 && cpu < caps.num_cpus;
+	return seen->records == seen->enough;
+}
+
+static void test_records(struct gpgpu_map *map, uint32_t count, const char *what)
+{
+	struct seen seen = { .enough = 3 };
+
+	ok(gpgpu_map_read(map, see_record, &seen, -1) == 3 && seen.records == 3, "%s: as many as are wanted",
+	   what);
+	seen.enough = 0;
+	while (seen.records < count && gpgpu_map_read(map, see_record, &seen, 1000000000) > 0)
+		;
+	ok(seen.records == count && seen.good == count, "%s: all records as they were written", what);
+	ok(gpgpu_map_read(map, see_record, &seen, 0) == 0, "%s: no more", what);
+	ok(gpgpu_map_dropped(map) == 0, "%s: none was dropped", what);
+}
+
+/* Declared with their values; the program that is asked for brings the one it may call. */
+static void test_map_values(void)
+{
+	struct gpgpu_object *obj;
+	struct gpgpu_program *first;
+	uint32_t key = 0, index = 3, id = 0;
+	uint64_t value = 0;
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s/map_values.bpf.o", folder);
+	if (!ok(!gpgpu_object_open(path, &obj), "maps with values are read"))
+		return;
+	first = gpgpu_object_program(obj, "first");
+	gpgpu_program_set_autoload(gpgpu_object_program(obj, "last"), false);
+	ok(!gpgpu_object_load(obj, dev), "and loaded: %s", gpgpu_error_message());
+	ok(gpgpu_program_handle(gpgpu_object_program(obj, "last")) != 0,
+	   "with the program that an array names");
+	ok(run_packets(first, 40, XDP_TX) == 40, "a tail call");
+	ok(!gpgpu_map_lookup(gpgpu_object_map(obj, "inner_b"), &key, &value, 8) && value == 80,
+	   "a map is reached through the map that it is in, and by itself");
+	ok(!gpgpu_map_lookup(gpgpu_object_map(obj, "outer"), &index, &id, 4) && id,
+	   "what is in a map of maps");
+	index = 0;
+	is_error(gpgpu_map_lookup(gpgpu_object_map(obj, "outer"), &index, &id, 4), -ENOENT, "not found",
+		 "and what is not");
+	test_records(gpgpu_object_map(obj, "ring"), 40, "ring buffer");
+	test_records(gpgpu_object_map(obj, "perf"), 40, "perf event array");
+	index = 2;
+	ok(!gpgpu_map_delete(gpgpu_object_map(obj, "progs"), &index) && run_packets(first, 8, XDP_PASS) == 8,
+	   "without the program the caller goes on");
+	is_error(gpgpu_map_read(gpgpu_object_map(obj, "lru"), see_record, NULL, 0), -EINVAL, "",
+		 "records of a hash");
+	gpgpu_object_close(obj);
+
+	obj = load("callback");
+	ok(run_packets(gpgpu_object_program(obj, "callback"), 4, XDP_TX) == 4, "bpf_loop calls back");
+	gpgpu_object_close(obj);
+}
+
+static void test_bulk(void)
+{
+	const struct gpgpu_map_info info = { "bulk", BPF_MAP_TYPE_LRU_HASH, 6, 3, 5000, 0, NULL };
+	uint8_t entries[1000][16] = { 0 }, got[1000][16];
+	uint32_t count = 1000, total = 0;
+	struct gpgpu_map *map;
+	uint8_t key[8], value[8];
+	int r;
+
+	if (!ok(!gpgpu_map_create(dev, &info, &map), "a map for bulk"))
+		return;
+	ok(gpgpu_map_entry_bytes(map) == 16, "an entry with its padding");
+	for (uint32_t i = 0; i < 1000; i++) {
+		memcpy(entries[i], &i, sizeof(i));
+		entries[i][8] = (uint8_t)i;
+	}
+	ok(!gpgpu_map_load(map, entries, &count, BPF_ANY) && count == 1000, "many entries are written");
+	do {
+		count = 300;
+		r = gpgpu_map_dump(map, total ? key : NULL, got[total], &count);
+		if (!r)
+			memcpy(key, got[total + count - 1], sizeof(key));
+		total += count;
+	} while (!r && total < 1000);
+	ok(total == 1000 && gpgpu_map_dump(map, key, got[0], &count) == -ENOENT, "and read");
+	memcpy(key, entries[500], sizeof(key));
+	ok(!gpgpu_map_pop(map, key, value, sizeof(value)) && value[0] == (uint8_t)500, "one is taken out");
+	is_error(gpgpu_map_pop(map, key, value, sizeof(value)), -ENOENT, "not found", "once");
+	is_error(gpgpu_map_pop(map, key, value, 2), -EINVAL, "takes 3 bytes, not 2", "room for less");
+	gpgpu_map_destroy(map);
+}
+
 static void *one_thread(void *arg)
 {
 	struct gpgpu_object *obj = arg;
@@ -464,6 +584,8 @@ int main(int argc, char **argv)
 	test_order(obj);
 	test_threads(obj);
 	test_packets();
+	test_map_values();
+	test_bulk();
 	ok(!gpgpu_get_stats(dev, &after) && after.jobs > before.jobs + 100 &&
 		   after.packets >= before.packets + 64 && after.device_ns > before.device_ns,
 	   "the counters grew");

@@ -100,6 +100,23 @@ grep -qx 'settings 00000000 0200000000000000' /tmp/log
 result $? "which is shown"
 rm -f out.pcap
 
+object=$here/tests/objects/map_values.bpf.o
+works "pkt with tail calls, maps in maps and records" gpgpu pkt --records records --results results --maps-out maps \
+	"$object:first" in.pcap out.pcap
+grep -q '^200 records, 0 more found no room$' /tmp/log
+result $? "which are counted"
+[ "$(grep -c '^ring [0-9]* 0100000000000000$' records)" = 100 ]
+result $? "and written"
+works "the kernel leaves the same" gpgpu-oracle --records records --results results --maps maps --out out.pcap \
+	"$object:first" in.pcap
+works "a program by its name" gpgpu pkt --quiet --map progs 'u32:2 = first' --results results "$object:first" \
+	in.pcap out.pcap
+[ "$(grep -c ' PASS ' results)" = 100 ]
+result $? "calls itself until it may not any more"
+refused "a name that no program has" "holds programs, and 'nobody'" \
+	gpgpu pkt --map progs 'u32:2=nobody' "$object:first" in.pcap other.pcap
+rm -f out.pcap
+
 head -c 500 in.pcap >cut.pcap
 refused "a capture that is cut short" "frame 16: truncated" \
 	gpgpu pkt "$here/xdp_firewall.bpf.o" cut.pcap out.pcap

@@ -35,6 +35,8 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
+	__uint(key_size, sizeof(__u32));
+	__uint(value_size, sizeof(__u32));
 } perf SEC(".maps");
 
 int last(struct xdp_md *ctx);
