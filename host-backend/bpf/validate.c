@@ -32,9 +32,14 @@ bool gp_refuse(struct gp_verdict *verdict, const struct gp_prog *prog, uint32_t 
 		verdict->status = VIRTIO_GPGPU_S_LIMIT;
 	verdict->reason = reason;
 	verdict->insn = i;
-	if (i < prog->num_insns && (!gp_insn_is_ld_imm64(&prog->insns[i]) || i + 1 < prog->num_insns))
-		n = snprintf(verdict->message, sizeof(verdict->message), "%u: %s: ", i,
-			     gp_insn_print(text, sizeof(text), &prog->insns[i]));
+	if (i < prog->num_insns) {
+		/* Half an ld_imm64 at the end has nothing to print. */
+		bool whole = !gp_insn_is_ld_imm64(&prog->insns[i]) || i + 1 < prog->num_insns;
+
+		n = snprintf(verdict->message, sizeof(verdict->message), "%u: %s%s", i,
+			     whole ? gp_insn_print(text, sizeof(text), &prog->insns[i]) : "",
+			     whole ? ": " : "");
+	}
 	va_start(args, format);
 	vsnprintf(verdict->message + n, sizeof(verdict->message) - (size_t)n, format, args);
 	va_end(args);

@@ -174,8 +174,11 @@ static void translate_entry(struct gp_tr *tr)
 	LLVMPositionBuilderAtEnd(tr->b, block);
 	tr->lane = LLVMGetParam(tr->fn, 0);
 	tr->fp = tr->func ? LLVMGetParam(tr->fn, 2) : gp_tr_const(tr, tr->kinds->funcs[0].memory);
-	for (int r = 0; r < 10; r++)
+	for (int r = 0; r < 10; r++) {
 		tr->reg[r] = LLVMBuildAlloca(tr->b, tr->i64, "");
+		/* Nothing reads it (bpf/check.c); if something did, it would be no undefined value. */
+		gp_tr_set(tr, r, gp_tr_const(tr, 0));
+	}
 	if (!tr->kinds->reached[func->first_block]) {
 		LLVMBuildRet(tr->b, gp_tr_const(tr, 0));
 		return;
