@@ -30,8 +30,23 @@ struct bit_name {
 static const struct bit_name map_types[] = {
 	{ BPF_MAP_TYPE_HASH, "hash" },
 	{ BPF_MAP_TYPE_ARRAY, "array" },
+	{ BPF_MAP_TYPE_PROG_ARRAY, "prog_array" },
+	{ BPF_MAP_TYPE_PERF_EVENT_ARRAY, "perf_event_array" },
+	{ BPF_MAP_TYPE_PERCPU_HASH, "percpu_hash" },
 	{ BPF_MAP_TYPE_PERCPU_ARRAY, "percpu_array" },
+	{ BPF_MAP_TYPE_LRU_HASH, "lru_hash" },
+	{ BPF_MAP_TYPE_LRU_PERCPU_HASH, "lru_percpu_hash" },
 	{ BPF_MAP_TYPE_LPM_TRIE, "lpm_trie" },
+	{ BPF_MAP_TYPE_ARRAY_OF_MAPS, "array_of_maps" },
+	{ BPF_MAP_TYPE_HASH_OF_MAPS, "hash_of_maps" },
+	{ BPF_MAP_TYPE_DEVMAP, "devmap" },
+	{ BPF_MAP_TYPE_CPUMAP, "cpumap" },
+	{ BPF_MAP_TYPE_QUEUE, "queue" },
+	{ BPF_MAP_TYPE_STACK, "stack" },
+	{ BPF_MAP_TYPE_DEVMAP_HASH, "devmap_hash" },
+	{ BPF_MAP_TYPE_RINGBUF, "ringbuf" },
+	{ BPF_MAP_TYPE_BLOOM_FILTER, "bloom_filter" },
+	{ GPGPU_MAP_TYPE_FIB, "fib" },
 };
 
 static const struct bit_name prog_kinds[] = {
