@@ -27,10 +27,17 @@ static bool is_func(const struct bpf_insn *insn)
 	return insn->code == (BPF_LD | BPF_IMM | BPF_DW) && insn->src_reg == BPF_PSEUDO_FUNC;
 }
 
+static bool is_reference(const struct bpf_insn *insn)
+{
+	return insn->code == (BPF_LD | BPF_IMM | BPF_DW) && insn->src_reg == BPF_PSEUDO_FUNC;
+}
+
 static bool is_jump(const struct bpf_insn *insn)
 {
 	uint8_t class = BPF_CLASS(insn->code);
 
+	if (is_reference(insn))
+		return true;
 	return (class == BPF_JMP || class == BPF_JMP32) && BPF_OP(insn->code) != BPF_EXIT;
 }
 
@@ -63,7 +70,8 @@ uint32_t asm_resolve(const struct bpf_insn *in, uint32_t num, struct bpf_insn *o
 			continue;
 		if ((uint16_t)out[i].off >= ASM_OFF && (uint16_t)out[i].off < ASM_OFF + ASM_LABELS)
 			out[i].off = (int16_t)distance(at, (uint32_t)out[i].off - ASM_OFF, i);
-		if ((out[i].code == (BPF_JMP | BPF_CALL) && out[i].src_reg == BPF_PSEUDO_CALL) ||
+		if (is_reference(&out[i]) ||
+		    (out[i].code == (BPF_JMP | BPF_CALL) && out[i].src_reg == BPF_PSEUDO_CALL) ||
 		    out[i].code == (BPF_JMP32 | BPF_JA))
 			if (out[i].imm >= ASM_IMM)
 				out[i].imm = distance(at, (uint32_t)out[i].imm - ASM_IMM, i);

@@ -55,6 +55,10 @@ enum { B = BPF_B, H = BPF_H, W = BPF_W, DW = BPF_DW };
 #define LDFUNC(dst, label) \
 	INSN(BPF_LD | BPF_IMM | BPF_DW, dst, BPF_PSEUDO_FUNC, 0, label), INSN(0, 0, 0, 0, 0)
 
+/* The address of a function of the program; @label as of CALL_LOCAL. */
+#define LDFUNC(dst, label) \
+	INSN(BPF_LD | BPF_IMM | BPF_DW, dst, BPF_PSEUDO_FUNC, 0, label), INSN(0, 0, 0, 0, 0)
+
 #define LDX(size, dst, src, off)	INSN(BPF_LDX | BPF_MEM | (size), dst, src, off, 0)
 #define LDSX(size, dst, src, off)	INSN(BPF_LDX | BPF_MEMSX | (size), dst, src, off, 0)
 #define STX(size, dst, off, src)	INSN(BPF_STX | BPF_MEM | (size), dst, src, off, 0)

@@ -36,6 +36,8 @@
 #define RUN_STRIDE   3712
 #define RUN_MAX_LEN  1024 /* bytes of a packet; far from the slot's end */
 
+struct interp_step;
+
 struct run_map {
 	uint32_t type, key_size, value_size, max_entries;
 	bool rdonly;
@@ -76,6 +78,7 @@ struct run {
 	uint32_t num_maps;
 	const struct run_tail *tails;
 	uint32_t num_tails;
+	void (*trace)(void *opaque, const struct interp_step *step); /* of the interpreter; NULL: none */
 	bool strict; /* the interpreter is to fault where a register is read that was not written */
 	uint64_t fuel;
 	/* XDP: run one after the other, on the same maps */
@@ -117,7 +120,7 @@ struct target {
 	void (*run)(const struct run *run, struct outcome *outcome);
 	void (*close)(void);
 	bool kernel;   /* subject to the kernel's verifier */
-	bool validates;	/* refuses programs, and says why */
+	bool validates; /* refuses programs, and says why */
 	bool broken;   /* on purpose */
 	bool optional;   /* taken only when it is asked for by name */
 };

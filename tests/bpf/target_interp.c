@@ -140,7 +140,8 @@ static void run_grid(const struct run *run, struct interp_env *env, struct outco
 static void interp_run(const struct run *run, struct outcome *outcome)
 {
 	struct interp_tail tails[RUN_MAX_TAILS];
-	struct interp_env env = { .insns = run->insns,
+	struct interp_env env = { .trace = run->trace,
+				  .insns = run->insns,
 				  .num_insns = run->num_insns,
 				  .tails = tails,
 				  .num_tails = run->num_tails,

@@ -69,8 +69,34 @@ enum {
 	MAP_LPM, /* IPv4 -> u32, 4 at most; 10/8 -> 8, 10.1/16 -> 16, 10.1.2.3/32 -> 32 */
 	MAP_DATA, /* one element of 64 bytes; byte i holds i */
 	MAP_RODATA, /* one element of 64 bytes, read only; byte i holds 0x80 + i */
+	VECTOR_OLD_MAPS, /* those that any target has */
+	MAP_PERCPU_HASH = VECTOR_OLD_MAPS, /* u32 -> u64, 4 at most; holds 1 -> 11, 2 -> 22 */
+	MAP_LRU, /* the same, of 1,024 */
+	MAP_LRU_PERCPU, /* the same */
+	MAP_QUEUE, /* of 3 u64; 71, then 72 */
+	MAP_STACK, /* the same */
+	MAP_BLOOM, /* of u32, 16 at most; 7 and 8 are in it */
+	MAP_DEVMAP, /* 4 ports; element 1 is port 1 */
+	MAP_DEVMAP_HASH, /* the same: key 1 */
+	MAP_CPUMAP, /* 4 CPUs; element 1 is there */
+	MAP_INNER, /* as MAP_ARRAY; element i holds i + 0x100 */
+	MAP_INNER_2, /* as that; i + 0x200 */
+	MAP_ARRAY_OF, /* 4; 0: MAP_INNER, 2: MAP_INNER_2 */
+	MAP_HASH_OF, /* 4; 5: MAP_INNER, 6: MAP_INNER_2 */
+	MAP_RING, /* 4,096 bytes */
+	MAP_PERF, /* 4 */
+	MAP_PROGS, /* 4; 0: tail 0, 1: tail 1 */
+	MAP_STRINGS, /* 24 bytes, read only; at 0 "GET", at 4 "PUT", at 8 "GEX", at 12 "GEA", at 16 "GE\xff" */
 	VECTOR_MAPS
 };
+
+/*
+ * Programs to go on with. 0: writes 0x7a11 over the packet's first 8 bytes, XDP_TX. 1: adds 1 to the packet's first
+ * byte and goes on with itself; when that does not work any more XDP_TX after 33 times, else XDP_ABORTED.
+ */
+#define VECTOR_TAILS 2
+extern const struct bpf_insn *const vector_tails[VECTOR_TAILS];
+extern const uint32_t num_vector_tails[VECTOR_TAILS];
 
 /* The packet of every vector: 64 bytes, byte i holds 0xc0 + i, metadata of 8 bytes a0..a7. */
 #define VECTOR_LEN  64
@@ -86,7 +112,7 @@ extern const struct jump_row jump_rows[];
 extern const uint32_t num_jump_rows;
 extern const struct float_row float_rows[];
 extern const uint32_t num_float_rows;
-extern const struct vector vectors[];
-extern const uint32_t num_vectors;
+extern const struct vector vectors[], more_vectors[];
+extern const uint32_t num_vectors, num_more_vectors;
 
 #endif

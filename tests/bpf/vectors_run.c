@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "coverage.h"
 #include "gpgpu_bpf.h"
 #include "target.h"
 #include "vectors.h"
@@ -24,6 +25,7 @@
 static uint32_t cases, failures, found;
 static bool good;  /* the case that runs has not failed yet */
 static bool quiet; /* looking for failures: only count them */
+static void (*trace)(void *opaque, const struct interp_step *step); /* of all runs */
 
 /* A case is one program on one target, and one line of TAP, after what is wrong with it. */
 static void begin(void)
@@ -167,6 +169,7 @@ static void rows_run(const struct target *target, struct rows *rows)
 	put(rows, EXIT);
 	run.num_insns = rows->n;
 	begin();
+	run.trace = trace;
 	target->run(&run, &outcome);
 	if (ran(&run, &outcome)) {
 		for (uint32_t i = 0; i < rows->num; i++) {
@@ -234,7 +237,8 @@ static void alu_form(const struct target *target, enum row_op op, bool wide, boo
 	rows_run(target, &rows);
 }
 
-static void jump_form(const struct target *target, uint32_t op, bool wide, bool reg)
+/* Taken it goes forward over a move, or @back to one. */
+static void jump_form(const struct target *target, uint32_t op, bool wide, bool reg, bool back)
 {
 	static struct rows rows;
 	uint32_t num = 0;
@@ -242,16 +246,27 @@ static void jump_form(const struct target *target, uint32_t op, bool wide, bool 
 	for (uint32_t i = 0; i < num_jump_rows; i++)
 		num += jump_rows[i].op == jump_ops[op].op && (reg || fits(jump_rows[i].b, wide));
 	rows_begin(&rows, num, jump_ops[op].name, wide, reg);
+	if (back)
+		strcat(rows.name, ", backward");
 	for (uint32_t i = 0; i < num_jump_rows; i++) {
 		const struct jump_row *row = &jump_rows[i];
+		struct bpf_insn jump = INSN((wide ? BPF_JMP : BPF_JMP32) | (reg ? BPF_X : BPF_K) | row->op,
+					    R3, reg ? R4 : 0, back ? -3 : 1, reg ? 0 : row->b);
 
 		if (row->op != jump_ops[op].op || (!reg && !fits(row->b, wide)))
 			continue;
 		rows_add(&rows, row->a, row->b, wide ? row->wide : row->narrow);
-		put(&rows, MOV64K(R5, 1));
-		put(&rows, INSN((wide ? BPF_JMP : BPF_JMP32) | (reg ? BPF_X : BPF_K) | row->op, R3,
-				reg ? R4 : 0, 1, reg ? 0 : row->b));
-		put(&rows, MOV64K(R5, 0));
+		if (back) {
+			put(&rows, MOV64K(R5, 0));
+			put(&rows, JA(2));
+			put(&rows, MOV64K(R5, 1));
+			put(&rows, JA(1));
+			put(&rows, jump);
+		} else {
+			put(&rows, MOV64K(R5, 1));
+			put(&rows, jump);
+			put(&rows, MOV64K(R5, 0));
+		}
 		rows_store(&rows, R5);
 	}
 	rows_run(target, &rows);
@@ -263,7 +278,8 @@ static void all_rows(const struct target *target)
 		for (uint32_t op = 0; op < ROW_OPS; op++)
 			alu_form(target, op, form & 1, form & 2);
 		for (uint32_t op = 0; op < sizeof(jump_ops) / sizeof(jump_ops[0]); op++)
-			jump_form(target, op, form & 1, form & 2);
+			for (int back = 0; back < 2; back++)
+				jump_form(target, op, form & 1, form & 2, back);
 	}
 }
 
@@ -284,15 +300,134 @@ static const uint8_t lpm_init[] = {
 	PUT32(8), 10, 0, 0, 0, PUT32(8), PUT32(16), 10, 1, 0, 0, PUT32(16), PUT32(32), 10, 1, 2, 3, PUT32(32)
 };
 static uint8_t data_init[68], rodata_init[68]; /* key 0, then 64 bytes */
+static const uint8_t queue_init[] = { PUT64(71), PUT64(72) };
+static const uint8_t bloom_init[] = { PUT32(7), PUT32(8) };
+static const uint8_t port_init[] = { PUT32(1), PUT32(1) };
+static const uint8_t cpu_init[] = { PUT32(1), PUT32(64) };
+static const uint8_t inner_init[] = { PUT32(0), PUT64(0x100), PUT32(1), PUT64(0x101),
+				      PUT32(2), PUT64(0x102), PUT32(3), PUT64(0x103) };
+static const uint8_t inner_2_init[] = { PUT32(0), PUT64(0x200), PUT32(1), PUT64(0x201),
+					PUT32(2), PUT64(0x202), PUT32(3), PUT64(0x203) };
+/* Values are indices of maps here, and of those that a run has there. */
+static const uint8_t array_of_init[] = { PUT32(0), PUT32(MAP_INNER), PUT32(2), PUT32(MAP_INNER_2) };
+static const uint8_t hash_of_init[] = { PUT32(5), PUT32(MAP_INNER), PUT32(6), PUT32(MAP_INNER_2) };
+static const uint8_t progs_init[] = { PUT32(0), PUT32(0), PUT32(1), PUT32(1) };
+static const uint8_t strings_init[] = "\0\0\0\0GET\0PUT\0GEX\0GEA\0GE\xff\0\0\0\0";
+
+#define MAP(kind, key, value, entries, from, num) \
+	{ .type = VIRTIO_GPGPU_MAP_##kind,        \
+	  .key_size = (key),                      \
+	  .value_size = (value),                  \
+	  .max_entries = (entries),               \
+	  .init = (from),                         \
+	  .num_init = (num) }
 
 static const struct run_map maps[VECTOR_MAPS] = {
-	[MAP_ARRAY] = { VIRTIO_GPGPU_MAP_ARRAY, 4, 8, 4, false, array_init, 4 },
-	[MAP_HASH] = { VIRTIO_GPGPU_MAP_HASH, 4, 8, 4, false, hash_init, 2 },
-	[MAP_PERCPU] = { VIRTIO_GPGPU_MAP_PERCPU_ARRAY, 4, 8, 4, false, percpu_init, 4 },
-	[MAP_LPM] = { VIRTIO_GPGPU_MAP_LPM_TRIE, 8, 4, 4, false, lpm_init, 3 },
-	[MAP_DATA] = { VIRTIO_GPGPU_MAP_ARRAY, 4, 64, 1, false, data_init, 1 },
-	[MAP_RODATA] = { VIRTIO_GPGPU_MAP_ARRAY, 4, 64, 1, true, rodata_init, 1 },
+	[MAP_ARRAY] = MAP(ARRAY, 4, 8, 4, array_init, 4),
+	[MAP_HASH] = MAP(HASH, 4, 8, 4, hash_init, 2),
+	[MAP_PERCPU] = MAP(PERCPU_ARRAY, 4, 8, 4, percpu_init, 4),
+	[MAP_LPM] = MAP(LPM_TRIE, 8, 4, 4, lpm_init, 3),
+	[MAP_DATA] = MAP(ARRAY, 4, 64, 1, data_init, 1),
+	[MAP_RODATA] = { .type = VIRTIO_GPGPU_MAP_ARRAY,
+			 .key_size = 4,
+			 .value_size = 64,
+			 .max_entries = 1,
+			 .rdonly = true,
+			 .init = rodata_init,
+			 .num_init = 1 },
+	[MAP_PERCPU_HASH] = MAP(PERCPU_HASH, 4, 8, 4, hash_init, 2),
+	[MAP_LRU] = MAP(LRU_HASH, 4, 8, 1024, hash_init, 2),
+	[MAP_LRU_PERCPU] = MAP(LRU_PERCPU_HASH, 4, 8, 1024, hash_init, 2),
+	[MAP_QUEUE] = MAP(QUEUE, 0, 8, 3, queue_init, 2),
+	[MAP_STACK] = MAP(STACK, 0, 8, 3, queue_init, 2),
+	[MAP_BLOOM] = MAP(BLOOM_FILTER, 0, 4, 16, bloom_init, 2),
+	[MAP_DEVMAP] = MAP(DEVMAP, 4, 4, 4, port_init, 1),
+	[MAP_DEVMAP_HASH] = MAP(DEVMAP_HASH, 4, 4, 4, port_init, 1),
+	[MAP_CPUMAP] = MAP(CPUMAP, 4, 4, 4, cpu_init, 1),
+	[MAP_INNER] = MAP(ARRAY, 4, 8, 4, inner_init, 4),
+	[MAP_INNER_2] = MAP(ARRAY, 4, 8, 4, inner_2_init, 4),
+	[MAP_ARRAY_OF] = MAP(ARRAY_OF_MAPS, 4, 4, 4, array_of_init, 2),
+	[MAP_HASH_OF] = MAP(HASH_OF_MAPS, 4, 4, 4, hash_of_init, 2),
+	[MAP_RING] = MAP(RINGBUF, 0, 0, 4096, NULL, 0),
+	[MAP_PERF] = MAP(PERF_EVENT_ARRAY, 4, 4, 4, NULL, 0),
+	[MAP_PROGS] = MAP(PROG_ARRAY, 4, 4, 4, progs_init, 2),
+	[MAP_STRINGS] = { .type = VIRTIO_GPGPU_MAP_ARRAY,
+			  .key_size = 4,
+			  .value_size = 24,
+			  .max_entries = 1,
+			  .rdonly = true,
+			  .init = strings_init,
+			  .num_init = 1 },
 };
+
+/* The maps of one run: those that its program names, and what those need. */
+struct used_maps {
+	struct run_map maps[VECTOR_MAPS];
+	int index[VECTOR_MAPS]; /* in the run, or -1 */
+	uint32_t num;
+	uint8_t of_init[VECTOR_MAPS][32];
+	struct bpf_insn tail_insns[VECTOR_TAILS][32];
+	struct run_tail tails[VECTOR_TAILS];
+};
+
+static bool names_map(const struct bpf_insn *insn)
+{
+	return insn->code == (BPF_LD | BPF_IMM | BPF_DW) &&
+	       (insn->src_reg == BPF_PSEUDO_MAP_FD || insn->src_reg == BPF_PSEUDO_MAP_VALUE);
+}
+
+static void renumber(struct used_maps *used, struct bpf_insn *insns, uint32_t num)
+{
+	for (uint32_t i = 0; i < num; i++)
+		if (names_map(&insns[i]) && (uint32_t)insns[i].imm < VECTOR_MAPS)
+			insns[i].imm = used->index[insns[i].imm];
+}
+
+static void use_map(struct used_maps *used, uint32_t which)
+{
+	struct run_map *map = &used->maps[used->num];
+
+	*map = maps[which];
+	used->index[which] = (int)used->num++;
+	if (!run_map_of_maps(map->type))
+		return;
+	map->inner = (uint32_t)used->index[MAP_INNER];
+	memcpy(used->of_init[which], map->init, map->num_init * 8);
+	for (uint32_t i = 0; i < map->num_init; i++) {
+		uint32_t value;
+
+		memcpy(&value, map->init + i * 8 + 4, 4);
+		memcpy(used->of_init[which] + i * 8 + 4, &used->index[value], 4);
+	}
+	map->init = used->of_init[which];
+}
+
+static void use_maps(struct run *run, struct used_maps *used, struct bpf_insn *insns)
+{
+	uint32_t wanted = 0;
+
+	for (uint32_t i = 0; i < run->num_insns; i++)
+		if (names_map(&insns[i]) && (uint32_t)insns[i].imm < VECTOR_MAPS)
+			wanted |= 1u << insns[i].imm;
+	if (wanted & (1u << MAP_ARRAY_OF | 1u << MAP_HASH_OF))
+		wanted |= 1u << MAP_INNER | 1u << MAP_INNER_2;
+	memset(used, 0, sizeof(*used));
+	for (uint32_t i = 0; i < VECTOR_MAPS; i++)
+		if (wanted & 1u << i)
+			use_map(used, i);
+	renumber(used, insns, run->num_insns);
+	run->maps = used->maps;
+	run->num_maps = used->num;
+	if (!(wanted & 1u << MAP_PROGS))
+		return;
+	for (uint32_t t = 0; t < VECTOR_TAILS; t++) {
+		memcpy(used->tail_insns[t], vector_tails[t], num_vector_tails[t] * sizeof(struct bpf_insn));
+		renumber(used, used->tail_insns[t], num_vector_tails[t]);
+		used->tails[t] = (struct run_tail){ used->tail_insns[t], num_vector_tails[t] };
+	}
+	run->tails = used->tails;
+	run->num_tails = VECTOR_TAILS;
+}
 
 static uint8_t packet[VECTOR_META + VECTOR_LEN];
 static uint8_t result_init[64], input_init[64];
@@ -357,11 +492,10 @@ static void check_fault(const struct vector *vector, const struct outcome *outco
 static void vector_run(const struct target *target, const struct vector *vector)
 {
 	static struct bpf_insn insns[MAX_PROG];
+	static struct used_maps used;
 	struct run run = { .name = vector->name,
 			   .kind = VIRTIO_GPGPU_PROG_XDP,
 			   .insns = insns,
-			   .maps = maps,
-			   .num_maps = VECTOR_MAPS,
 			   .fuel = FUEL,
 			   .packets = { { packet, VECTOR_LEN, VECTOR_META, 0, 1 } },
 			   .num_packets = 1 };
@@ -378,9 +512,10 @@ static void vector_run(const struct target *target, const struct vector *vector)
 			 : kernel ? num_done_kernel
 				  : num_done_xdp);
 	run.num_insns = n;
+	use_maps(&run, &used, insns);
 	if (kernel) {
 		run.kind = VIRTIO_GPGPU_PROG_GPGPU;
-		run.num_maps = run.num_packets = 0;
+		run.num_packets = 0;
 		run.num_args = 3;
 		run.args[0] = (struct run_arg){ VIRTIO_GPGPU_ARG_BUFFER, 0, result_init, 64 };
 		run.args[1] = (struct run_arg){ VIRTIO_GPGPU_ARG_BUFFER_RO, 0, input_init, 64 };
@@ -389,6 +524,7 @@ static void vector_run(const struct target *target, const struct vector *vector)
 			run.grid[i] = run.group[i] = 1;
 	}
 	begin();
+	run.trace = trace;
 	target->run(&run, &outcome);
 	if (vector->kind == VECTOR_REFUSED)
 		check_refused(vector, &outcome);
@@ -404,6 +540,64 @@ static void vector_run(const struct target *target, const struct vector *vector)
 	}
 	end(target, run.name);
 	outcome_free(&outcome);
+}
+
+/* Over much code: in both senses, plainly and by gotol, and to a function behind it. */
+static void long_jumps(const struct target *target)
+{
+	enum { FILL = 1200 };
+	static const int32_t distance[2] = { FILL + 1, FILL + 1 };
+	static struct bpf_insn insns[MAX_PROG];
+	const char *names[3] = { "goto over 1,200 instructions and back",
+				 "gotol over 1,200 instructions and back", "call over 1,200 instructions" };
+
+	for (int form = 0; form < 3; form++) {
+		struct run run = { .name = names[form],
+				   .kind = VIRTIO_GPGPU_PROG_XDP,
+				   .insns = insns,
+				   .fuel = FUEL,
+				   .packets = { { packet, VECTOR_LEN, VECTOR_META, 0, 1 } },
+				   .num_packets = 1 };
+		struct outcome outcome;
+		uint32_t n = 0, filled;
+
+		/* R7 says that the way back was taken; R6, which nothing knows, that the code between is not dead. */
+		insns[n++] = LDX(W, R6, R1, 12);
+		insns[n++] = MOV64K(R0, XDP_DROP);
+		insns[n++] = MOV64K(R7, 0);
+		insns[n++] = JK(BPF_JEQ, R6, 77, form == 2 ? 2 : 1);
+		if (form == 2)
+			insns[n++] = CALL_LOCAL(FILL + 2);
+		insns[n++] = form == 0 ? JA(distance[0]) : form == 1 ? GOTOL(distance[0]) : JA(FILL);
+		filled = n;
+		for (int i = 0; i < FILL; i++)
+			insns[n++] = i == 0 && form < 2 ? JK(BPF_JEQ, R7, 1, FILL + 1)
+							: ALU64K(BPF_XOR, R0, i);
+		if (form == 2) {
+			insns[n++] = EXIT;
+			insns[n++] = MOV64K(R0, XDP_TX);
+			insns[n++] = EXIT;
+		} else {
+			insns[n++] = EXIT;
+			/* Where the jump arrives: go back to the code's start, and from there on to the end. */
+			insns[n++] = MOV64K(R7, 1);
+			insns[n] = form == 0 ? JA((int32_t)filled - (int32_t)n - 1)
+					     : GOTOL((int32_t)filled - (int32_t)n - 1);
+			n++;
+			insns[filled].off = (int16_t)(n - filled - 1);
+			insns[n++] = MOV64K(R0, XDP_TX);
+			insns[n++] = EXIT;
+		}
+		run.num_insns = n;
+		run.trace = trace;
+		begin();
+		target->run(&run, &outcome);
+		if (ran(&run, &outcome))
+			check(outcome.packets[0].verdict == XDP_TX, run.name,
+			      "verdict %" PRIu64 " instead of %" PRIu64, outcome.packets[0].verdict, XDP_TX);
+		end(target, run.name);
+		outcome_free(&outcome);
+	}
 }
 
 static bool can(const struct target *target, const struct vector *vector)
@@ -457,6 +651,7 @@ static void float_batch(const struct target *target, const struct float_row *row
 	run.args[0] = (struct run_arg){ VIRTIO_GPGPU_ARG_BUFFER, 0, (uint8_t *)out, num * 8 };
 	run.args[1] = (struct run_arg){ VIRTIO_GPGPU_ARG_BUFFER_RO, 0, (uint8_t *)in, num * 24 };
 	begin();
+	run.trace = trace;
 	target->run(&run, &outcome);
 	if (ran(&run, &outcome)) {
 		for (uint32_t i = 0; i < num; i++) {
@@ -525,6 +720,7 @@ static void grid_ids(const struct target *target)
 	run.num_insns = n;
 	run.args[0] = (struct run_arg){ VIRTIO_GPGPU_ARG_BUFFER, 0, out, sizeof(out) };
 	begin();
+	run.trace = trace;
 	target->run(&run, &outcome);
 	if (ran(&run, &outcome)) {
 		for (uint32_t item = 0; item < ITEMS; item++) {
@@ -548,6 +744,10 @@ static void all_vectors(const struct target *target)
 	for (uint32_t i = 0; i < num_vectors; i++)
 		if (can(target, &vectors[i]))
 			vector_run(target, &vectors[i]);
+	for (uint32_t i = 0; i < num_more_vectors; i++)
+		if (can(target, &more_vectors[i]))
+			vector_run(target, &more_vectors[i]);
+	long_jumps(target);
 	if (!target->kernel) {
 		all_floats(target);
 		grid_ids(target);
@@ -582,6 +782,22 @@ static void find_broken(void)
 	}
 }
 
+/* Every row of the table of coverage.c must be reached by some vector. */
+static void check_coverage(void)
+{
+	uint32_t rows, missing;
+
+	quiet = true;
+	trace = coverage_trace;
+	all_vectors(&target_interp);
+	quiet = false;
+	trace = NULL;
+	missing = coverage_missing(&rows);
+	failures += missing != 0;
+	printf("%s %u - coverage: %u of %u rows of (opcode, mode, corner) are reached\n",
+	       missing ? "not ok" : "ok", ++cases, rows - missing, rows);
+}
+
 int main(int argc, char **argv)
 {
 	bool find = argc == 2 && !strcmp(argv[1], "--find");
@@ -589,6 +805,8 @@ int main(int argc, char **argv)
 	make_inputs();
 	if (find)
 		find_broken();
+	else if (argc == 1)
+		check_coverage();
 	for (uint32_t t = 0; argc == 1 && t < num_targets; t++)
 		if (!targets[t]->optional)
 			on_target(targets[t], false);
