@@ -11,7 +11,7 @@
 #include "listing.h"
 #include "tool.h"
 
-static const char help[] = "usage: gpgpu-bpf check [OPTIONS] PROG.o\n"
+static const char help[] = "usage: gpgpu-bpf check [OPTIONS] PROG.o...\n"
 			   "Exit status 0 if every program was accepted.\n"
 			   "  --program NAME   only this one\n"
 			   "  --device NAME    what is to run it (cpu)\n";
@@ -96,6 +96,7 @@ static int parse_options(int argc, char **argv, int *status)
 	static const struct option options[] = {
 		{ "device", required_argument, NULL, 'd' },
 		{ "program", required_argument, NULL, 'p' },
+		{ "entries", required_argument, NULL, 'e' },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
@@ -109,6 +110,11 @@ static int parse_options(int argc, char **argv, int *status)
 		case 'p':
 			opt.program = optarg;
 			break;
+		case 'e':
+			if (optind >= argc)
+				die("--entries: NAME and a number are needed");
+			map_entries_add(optarg, argv[optind++]);
+			break;
 		case 'h':
 			fputs(help, stdout);
 			*status = 0;
@@ -118,9 +124,24 @@ static int parse_options(int argc, char **argv, int *status)
 			return 1;
 		}
 	}
-	if (argc - optind != 1)
-		die("check: one object is needed; gpgpu-bpf check --help");
+	if (argc == optind)
+		die("check: an object is needed; gpgpu-bpf check --help");
 	return 0;
+}
+
+static bool check_object(struct session *session, struct gp_jit *jit, const char *path)
+{
+	struct loaded l;
+	bool good = true;
+
+	load_open(&l, session, path);
+	if (opt.program)
+		good = check(&l, load_find(&l, opt.program, 0), jit);
+	for (uint32_t i = 0; !opt.program && i < l.num_programs; i++)
+		good &= check(&l, &l.programs[i], jit);
+	load_close(&l);
+	session_clear(session); /* the next one has all of the memory */
+	return good;
 }
 
 int cmd_check(int argc, char **argv)
@@ -128,7 +149,6 @@ int cmd_check(int argc, char **argv)
 	struct session_options options = { 0 };
 	struct session *session;
 	struct gp_jit *jit;
-	struct loaded l;
 	bool good = true;
 	int status;
 
@@ -136,16 +156,10 @@ int cmd_check(int argc, char **argv)
 		return status;
 	options.device = opt.device;
 	session = session_open(&options);
-	load_open(&l, session, argv[optind]);
 	jit = code_open(session);
-	if (opt.program) {
-		good = check(&l, load_find(&l, opt.program, 0), jit);
-	} else {
-		for (uint32_t i = 0; i < l.num_programs; i++)
-			good &= check(&l, &l.programs[i], jit);
-	}
+	for (int i = optind; i < argc; i++)
+		good &= check_object(session, jit, argv[i]);
 	code_close(jit);
-	load_close(&l);
 	session_close(session);
 	return good ? 0 : 1;
 }

@@ -27,6 +27,7 @@
 
 static const char help[] = "usage: gpgpu-bpf disasm [OPTIONS] PROG.o\n"
 			   "  --program NAME   only this one (all)\n"
+			   "  --entries NAME N how many entries a map has, whatever the object says\n"
 			   "  --device NAME    what is to run it (cpu)\n"
 			   "  --bpf            only the program, without code\n";
 
@@ -210,11 +211,9 @@ static bool disasm(struct loaded *l, struct loaded_program *p, struct gp_jit *ji
 static int parse_options(int argc, char **argv, int *status)
 {
 	static const struct option options[] = {
-		{ "device", required_argument, NULL, 'd' },
-		{ "program", required_argument, NULL, 'p' },
-		{ "bpf", no_argument, NULL, 'b' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
+		{ "device", required_argument, NULL, 'd' }, { "program", required_argument, NULL, 'p' },
+		{ "bpf", no_argument, NULL, 'b' },	    { "entries", required_argument, NULL, 'e' },
+		{ "help", no_argument, NULL, 'h' },	    { 0 },
 	};
 	int c;
 
@@ -228,6 +227,11 @@ static int parse_options(int argc, char **argv, int *status)
 			break;
 		case 'b':
 			opt.bpf_only = true;
+			break;
+		case 'e':
+			if (optind >= argc)
+				die("--entries: NAME and a number are needed");
+			map_entries_add(optarg, argv[optind++]);
 			break;
 		case 'h':
 			fputs(help, stdout);

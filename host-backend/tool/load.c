@@ -32,10 +32,14 @@ static void list_maps(struct loaded *l)
 	l->maps = xcalloc(l->num_maps, sizeof(*l->maps));
 	for (uint32_t i = 0; i < l->num_maps; i++) {
 		struct loaded_map *map = &l->maps[i];
+		uint32_t entries;
 
 		map->loaded = l;
 		map->map = m = gpgpu_object_next_map(l->obj, m);
 		map->name = gpgpu_map_name(m);
+		entries = map_entries_of(map->name);
+		if (entries)
+			gpgpu_map_set_max_entries(m, entries);
 		gpgpu_map_get_info(m, &map->info);
 	}
 }

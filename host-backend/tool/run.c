@@ -15,6 +15,7 @@
 #include "commands.h"
 #include "listing.h"
 #include "load.h"
+#include "records.h"
 #include "tool.h"
 
 #define DEFAULT_BATCH	 1024
@@ -36,7 +37,7 @@ struct batch {
 };
 
 static struct {
-	const char *device, *program, *config, *results_path, *maps_path;
+	const char *device, *program, *config, *results_path, *maps_path, *records_path;
 	const char *dumps[MAX_DUMPS];
 	size_t num_dumps;
 	uint32_t batch, stride, headroom, flags, port, threads, repeat;
@@ -58,6 +59,8 @@ static struct {
 static struct capture capture;
 static struct session *session;
 static void *writer;
+static struct loaded loaded;
+static struct records records;
 static FILE *results_file;
 static uint64_t frames_out; /* frames whose results were written */
 
@@ -128,6 +131,9 @@ static void batch_wait(struct batch *b)
 	sum.batches++;
 	sum.runs += b->count;
 	sum.device_ns += result.device_ns;
+	/* The next batch finds room. */
+	if (records.to)
+		records_read(&records, &loaded);
 }
 
 static void write_packet(const struct batch *b, uint32_t i)
@@ -194,7 +200,7 @@ static void run_batches(uint32_t program)
 		batch_free(&batches[i]);
 }
 
-static void print_fault(const struct loaded *l, const struct loaded_program *p)
+static void print_fault(const struct loaded_program *p)
 {
 	const struct bpf_insn *insns;
 	char text[1024];
@@ -206,12 +212,12 @@ static void print_fault(const struct loaded *l, const struct loaded_program *p)
 	if (sum.fault.fault_insn >= count)
 		return;
 	printf("  %u: %s\n", sum.fault.fault_insn,
-	       insn_text(text, sizeof(text), l, p->prog, insns, count, sum.fault.fault_insn));
+	       insn_text(text, sizeof(text), &loaded, p->prog, insns, count, sum.fault.fault_insn));
 	if (source_text(text, sizeof(text), p->prog, sum.fault.fault_insn)[0])
 		printf("  %s\n", text);
 }
 
-static void print_sum(const struct loaded *l, const struct loaded_program *p)
+static void print_sum(const struct loaded_program *p)
 {
 	uint64_t packets = 0, bytes = 0;
 
@@ -223,7 +229,7 @@ static void print_sum(const struct loaded *l, const struct loaded_program *p)
 	}
 	printf("%-10s %14s %16s\n", "total", grouped(packets), grouped(bytes));
 	if (sum.faults)
-		print_fault(l, p);
+		print_fault(p);
 }
 
 static void print_time(uint64_t wall_ns)
@@ -244,8 +250,10 @@ static const char help[] =
 	"OUT.pcap gets the frames with XDP_PASS, XDP_TX and XDP_REDIRECT.\n"
 	"  --program NAME      which program, if the object has several\n"
 	"  --map-config FILE   set maps from a file of lines MAP KEY = VALUE, see gpgpu-bpf(1)\n"
+	"  --entries NAME N    how many entries a map has, whatever the object says\n"
 	"  --dump NAME         print a map afterwards\n"
 	"  --maps-out FILE     write all maps to a file afterwards\n"
+	"  --records FILE      write a line per record of ring buffers: map, CPU, bytes\n"
 	"  --results FILE      write a line per frame: number, verdict, length, port, fault\n"
 	"  --order any|flow|all   which frames of a batch run in order (any)\n"
 	"  --interleave SEED   let the frames of a batch take turns at every access of shared memory\n"
@@ -272,6 +280,8 @@ static int parse_options(int argc, char **argv, int *status)
 	enum {
 		CONFIG = 256,
 		DUMP,
+		ENTRIES,
+		RECORDS,
 		MAPS,
 		RESULTS,
 		BATCH,
@@ -287,6 +297,8 @@ static int parse_options(int argc, char **argv, int *status)
 	static const struct option options[] = {
 		{ "map-config", required_argument, NULL, CONFIG },
 		{ "dump", required_argument, NULL, DUMP },
+		{ "entries", required_argument, NULL, ENTRIES },
+		{ "records", required_argument, NULL, RECORDS },
 		{ "maps-out", required_argument, NULL, MAPS },
 		{ "results", required_argument, NULL, RESULTS },
 		{ "batch", required_argument, NULL, BATCH },
@@ -315,6 +327,14 @@ static int parse_options(int argc, char **argv, int *status)
 			if (opt.num_dumps == MAX_DUMPS)
 				die("--dump: at most %u times", MAX_DUMPS);
 			opt.dumps[opt.num_dumps++] = optarg;
+			break;
+		case ENTRIES:
+			if (optind >= argc)
+				die("--entries: NAME and a number are needed");
+			map_entries_add(optarg, argv[optind++]);
+			break;
+		case RECORDS:
+			opt.records_path = optarg;
 			break;
 		case MAPS:
 			opt.maps_path = optarg;
@@ -378,15 +398,15 @@ static int parse_options(int argc, char **argv, int *status)
 	return 0;
 }
 
-static void run_files(struct loaded *l, const struct loaded_program *p, const char *out_path)
+static void run_files(const struct loaded_program *p, const char *out_path)
 {
-	struct outfile *out, *results = NULL, *maps_out = NULL;
+	struct outfile *out, *results = NULL, *maps_out = NULL, *records_out = NULL;
 	struct map_target *maps;
 	FILE *out_file, *maps_file;
 	size_t num_maps;
 	uint64_t start;
 
-	maps = load_targets(l, &num_maps);
+	maps = load_targets(&loaded, &num_maps);
 	if (opt.config)
 		mapconfig_apply(opt.config, maps, num_maps);
 	for (size_t i = 0; i < opt.num_dumps; i++)
@@ -395,6 +415,8 @@ static void run_files(struct loaded *l, const struct loaded_program *p, const ch
 	writer = capture_writer(out_file, out_path);
 	if (opt.results_path)
 		results = outfile_open(opt.results_path, &results_file);
+	if (opt.records_path)
+		records_out = outfile_open(opt.records_path, &records.to);
 	start = now_ns();
 	run_batches(p->id);
 	start = now_ns() - start;
@@ -408,8 +430,13 @@ static void run_files(struct loaded *l, const struct loaded_program *p, const ch
 		outfile_commit(results);
 	if (maps_out)
 		outfile_commit(maps_out);
+	if (records_out)
+		outfile_commit(records_out);
 	if (!opt.quiet)
-		print_sum(l, p);
+		print_sum(p);
+	if (opt.records_path && !opt.quiet)
+		printf("%s records, %s more found no room\n", grouped(records.count),
+		       grouped(records.dropped));
 	if (opt.time)
 		print_time(start);
 	if (capture.cut)
@@ -424,7 +451,6 @@ int cmd_run(int argc, char **argv)
 {
 	struct session_options options = { 0 };
 	struct loaded_program *p;
-	struct loaded l;
 	int status;
 
 	if (parse_options(argc, argv, &status))
@@ -436,12 +462,12 @@ int cmd_run(int argc, char **argv)
 	options.shm_size = NUM_BATCHES * (((uint64_t)opt.batch * opt.stride + 4095) & ~4095ull);
 	capture_open(&capture, argv[optind + 1]);
 	session = session_open(&options);
-	load_open(&l, session, argv[optind]);
-	p = load_find(&l, opt.program, GPGPU_PROGRAM_XDP);
-	load_all(&l, p);
-	run_files(&l, p, argv[optind + 2]);
+	load_open(&loaded, session, argv[optind]);
+	p = load_find(&loaded, opt.program, GPGPU_PROGRAM_XDP);
+	load_all(&loaded, p);
+	run_files(p, argv[optind + 2]);
 	capture_close(&capture);
-	load_close(&l);
+	load_close(&loaded);
 	session_close(session);
 	return 0;
 }

@@ -17,6 +17,8 @@
 
 #define ANSWER_BYTES (64u << 10) /* room for what is no batch of packets */
 #define INSN_BYTES   8u
+#define GENERATION   1
+#define FEATURES     (1u << VIRTIO_GPGPU_F_PACKET | 1u << VIRTIO_GPGPU_F_DEVICE_MEM)
 #define MAX_INSNS    16384u /* of one program on any device */
 
 struct answer {
@@ -182,8 +184,8 @@ struct session *session_open(const struct session_options *options)
 	};
 	struct gpgpu_session_options session = {
 		.name = "gpgpu-bpf",
-		.features = 1u << VIRTIO_GPGPU_F_PACKET | 1u << VIRTIO_GPGPU_F_DEVICE_MEM,
-		.generation = 1,
+		.features = FEATURES,
+		.generation = GENERATION,
 		.log = show_line,
 		.quota.memory_limit = options->memory ? options->memory : 4ull << 30,
 	};
@@ -210,6 +212,13 @@ struct session *session_open(const struct session_options *options)
 	get_caps(s);
 	s->insns = session_buffer(s, (uint64_t)MAX_INSNS * INSN_BYTES);
 	return s;
+}
+
+void session_clear(struct session *s)
+{
+	gpgpu_session_reset(s->session, FEATURES, GENERATION);
+	s->shm_used = 0;
+	s->insns = session_buffer(s, (uint64_t)MAX_INSNS * INSN_BYTES);
 }
 
 void session_close(struct session *s)
@@ -297,6 +306,20 @@ uint32_t session_map_op(struct session *s, uint32_t type, uint32_t id, const voi
 	status = control(s, request, type, length, response, room, refusal);
 	if (!status && out)
 		memcpy(out, response + 1, out_size);
+	return status;
+}
+
+uint32_t session_map_read(struct session *s, uint32_t id, void *records, uint32_t size, uint32_t *used,
+			  uint64_t *dropped, struct refusal *refusal)
+{
+	struct virtio_gpgpu_req_map_read request = { .id = id, .max_bytes = size };
+	g_autofree struct virtio_gpgpu_resp_map_read *response = g_malloc0(sizeof(*response) + size);
+	uint32_t status = control(s, &request, VIRTIO_GPGPU_CMD_MAP_READ, sizeof(request), response,
+				  sizeof(*response) + size, refusal);
+
+	*used = MIN(response->bytes, size);
+	*dropped = response->dropped;
+	memcpy(records, response + 1, *used);
 	return status;
 }
 

@@ -44,6 +44,9 @@ const char *refusal_text(const struct refusal *refusal);
 struct session *session_open(const struct session_options *options);
 void session_close(struct session *s);
 
+/* session_clear() - destroy all that was made: maps, programs, buffers. */
+void session_clear(struct session *s);
+
 /* What GET_CAPS answered, host endian. */
 const struct virtio_gpgpu_caps *session_caps(const struct session *s);
 const char *session_compiler(const struct session *s); /* path of gpgpu-jit */
@@ -71,6 +74,14 @@ uint32_t session_map_freeze(struct session *s, uint32_t id, struct refusal *refu
 uint32_t session_map_op(struct session *s, uint32_t type, uint32_t id, const void *key, uint32_t key_size,
 			const void *value, uint32_t value_size, void *out, size_t out_size,
 			struct refusal *refusal);
+
+/*
+ * session_map_read() - take records out of a RINGBUF or PERF_EVENT_ARRAY.
+ * @records: out: struct virtio_gpgpu_record each, with its bytes, padded to 8; @size bytes of them fit, @used are.
+ * @dropped: out: records that found no room since the map was made.
+ */
+uint32_t session_map_read(struct session *s, uint32_t id, void *records, uint32_t size, uint32_t *used,
+			  uint64_t *dropped, struct refusal *refusal);
 
 struct program_desc {
 	const char *name;

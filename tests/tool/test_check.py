@@ -42,15 +42,26 @@ case('a map that cannot be is named, programs without it go on',
 r = tool('check', '--device', 'cpu', path('tool_sort.bpf.o'))
 case('--device cpu', r.returncode == 0, shown(r))
 
-for example in sorted(glob.glob(EXAMPLES + '/*.bpf.o')):
-    r = tool('check', example)
-    case(f'example {example.rsplit("/", 1)[1]} is accepted', r.returncode == 0 and COST.search(r.stdout), shown(r))
+examples = sorted(glob.glob(EXAMPLES + '/*.bpf.o'))
+r = tool('check', *examples)
+case('all examples at once are accepted', r.returncode == 0 and len(COST.findall(r.stdout)) >= len(examples) > 5,
+     shown(r))
+for example in examples:
+    case(f'example {example.rsplit("/", 1)[1]} is accepted',
+         re.search(rf'^{re.escape(example)}: \w+ \((xdp|gpgpu), [\d,]+ instructions\): accepted$', r.stdout, re.M),
+         shown(r))
+r = tool('check', path('tool_sort.bpf.o'), path('tool_mixed.bpf.o'), path('tool_tail.bpf.o'))
+case('a refused program in one of several objects: status 1, the others are looked at',
+     r.returncode == 1 and len(COST.findall(r.stdout)) == 6, shown(r))
+r = tool('check', '--entries', 'huge', '16', path('tool_maps.bpf.o'))
+case('--entries sets the size of a map', r.returncode == 0 and len(COST.findall(r.stdout)) == 2, shown(r))
 
 fails('a device that there is not', "no device named 'abacus'", 'check', '--device', 'abacus', path('tool_sort.bpf.o'))
 fails('a file that there is not', 'none.o: No such file', 'check', 'none.o')
 fails('a folder', 'not a regular file', 'check', '/')
-fails('no file', 'one object is needed', 'check')
-fails('two files', 'one object is needed', 'check', 'a.o', 'b.o')
+fails('no file', 'an object is needed', 'check')
+fails('--entries without a number', 'NAME and a number', 'check', '--entries', 'huge')
+fails('--entries with a word', "'x' is not a number", 'check', '--entries', 'huge', 'x', path('tool_maps.bpf.o'))
 fails('a program that there is not', "has no program 'sart'", 'check', '--program', 'sart', path('tool_sort.bpf.o'))
 with tempfile.NamedTemporaryFile(suffix='.o') as f:
     fails('an empty file', f.name, 'check', f.name)

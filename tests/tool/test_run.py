@@ -128,6 +128,17 @@ case('maps in a map that is declared with them',
 case('what programs print is shown', [line.split(': ', 1)[1] for line in r.stderr.split('\n')[:-1]] ==
      ["program 'second' prints: second: 60 bytes", "program 'second' prints: second: 200 bytes"], shown(r))
 
+r = tool('run', '--records', here('records'), path('tool_ring.bpf.o'), here('tail.pcap'), here('out.pcap'))
+with open(here('records')) as f:
+    got = [line.split() for line in f]
+case('--records writes what was put into a ring',
+     r.returncode == 0 and sorted(g[2] for g in got if g[0] == 'ring') ==
+     sorted(struct.pack('<II', n, 0x600d).hex() for n in (60, 60, 200, 60, 60, 300)) and
+     '6 records, 0 more found no room\n' in r.stdout, shown(r) + str(got))
+r = tool('run', '--entries', 'ring', '4096', '--repeat', '200', '--batch', '6', '--records', here('records'),
+         path('tool_ring.bpf.o'), here('tail.pcap'), here('out.pcap'))
+case('and after each batch, so that the next finds room', '1,200 records, 0 more found no room\n' in r.stdout, shown(r))
+
 write_pcap(here('few.pcap'), frames[:3])
 r = tool('run', '--program', 'faults', MIXED, here('few.pcap'), here('out.pcap'))
 line = line_of('tool_mixed.bpf.c', '/* outside */')
@@ -151,6 +162,8 @@ def refused(name, text, *args, out='kept'):
         case(f'{name}: nothing is left', f.read() == 'before' and sorted(os.listdir(work.name)) == before)
 
 
+fails('records that cannot be written', 'No such file', 'run', '--records', here('no/r'), SORT, here('in.pcap'),
+      here('new.pcap'))
 fails('no output file', 'a program, a capture to read and one to write', 'run', SORT, here('in.pcap'))
 refused('a device that there is not', "no device named 'abacus'", '--device', 'abacus', SORT, here('in.pcap'))
 refused('an object that there is not', 'none.o: No such file', 'none.o', here('in.pcap'))
