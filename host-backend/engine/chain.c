@@ -20,7 +20,7 @@ GP_CALLS_AN_IMAGE static uint64_t call(const struct gp_program *prog, const stru
 				       struct gp_packet_out *out, uint64_t first, uint64_t count,
 				       struct gp_faults *faults)
 {
-	const struct gp_image *image = prog->image;
+	const struct gp_image *image = gp_image_best(prog->image);
 	gp_xdp_entry *entry = (gp_xdp_entry *)((uintptr_t)image->code + image->entry);
 
 	return entry(env, thread, in, out, first, count, faults);

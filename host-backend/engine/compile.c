@@ -7,9 +7,10 @@
  * making, so that a guest that floods the compiler waits for itself. The time is metered: a session may
  * use COMPILE_BURST_NS at once and COMPILE_SHARE of a processor in the long run.
  *
- * Results, refusals included, are remembered per session by a hash of everything that went in, and
- * never shared between sessions. What depends on the moment is not remembered: that a compiler died, was missing
- * or took too long.
+ * Two steps. All but small programs are compiled quickly first, which makes the answer, and then once more, well: by a
+ * thread of its own, when nobody waits for it. The better code takes the quick code's place wherever that is in use
+ * (gp_image_improve()), between two slices, and both stay until the program goes. A session whose compile time is half
+ * used up keeps the quick code.
  *
  * A program whose context or session goes away meanwhile is answered at once (gp_compiles_cancel()), and leaves the
  * queue with what it takes of memory. Only the one in the making, of which a session has at most one, goes on,
@@ -25,16 +26,18 @@
 #include "compile.h"
 #include "engine.h"
 
-#define NUM_THREADS	 2
+#define NUM_THREADS	 3 /* the last one only for second steps */
 #define COMPILE_BURST_NS (60ll * 1000000000)
 #define COMPILE_SHARE	 10 /* one tenth */
-#define CACHE_ENTRIES	 128
-#define CACHE_BYTES	 (32u << 20)
+#define ONE_STEP_WEIGHT	 128 /* instructions of a program that is compiled well at once ... */
+#define CALL_WEIGHT	 32 /* ... where a call counts like so many */
+#define MAX_TWO_STEPS	 6000
 
 struct gp_compiler {
 	pthread_mutex_t lock;
 	pthread_cond_t wake;
 	struct list queue;
+	struct list again; /* programs that have quick code */
 	uint64_t vtime;
 	bool quit;
 	pthread_t threads[NUM_THREADS];
@@ -48,98 +51,6 @@ struct gp_compiler {
 	int jit_watch;  /* second descriptor of the socket, to see that it is closed; -1: none */
 	uint64_t jit_number; /* how many there have been */
 };
-
-struct result {
-	struct list link; /* oldest first */
-	uint8_t key[GP_PROG_KEY];
-	struct gp_image *image; /* or NULL, and why: */
-	struct gp_verdict verdict;
-};
-
-struct gp_cache {
-	struct list results;
-	uint32_t entries;
-	size_t bytes;
-};
-
-struct gp_cache *gp_cache_new(void)
-{
-	struct gp_cache *cache = g_new0(struct gp_cache, 1);
-
-	list_init(&cache->results);
-	return cache;
-}
-
-static void forget(struct gp_cache *cache, struct result *result)
-{
-	list_del(&result->link);
-	cache->entries--;
-	if (result->image) {
-		cache->bytes -= result->image->map_bytes;
-		gp_image_unref(result->image);
-	}
-	g_free(result);
-}
-
-void gp_cache_free(struct gp_cache *cache)
-{
-	while (!list_empty(&cache->results))
-		forget(cache, container_of(cache->results.next, struct result, link));
-	g_free(cache);
-}
-
-static struct result *find_result(struct gp_cache *cache, const uint8_t *key)
-{
-	struct list *pos;
-
-	list_for_each(pos, &cache->results)
-	{
-		struct result *result = container_of(pos, struct result, link);
-
-		if (!memcmp(result->key, key, GP_PROG_KEY))
-			return result;
-	}
-	return NULL;
-}
-
-static void remember(struct gp_cache *cache, const struct gp_compile *compile, struct gp_image *image,
-		     const struct gp_verdict *verdict)
-{
-	struct result *result;
-
-	if (find_result(cache, compile->key))
-		return;
-	if (!image && verdict->reason == VIRTIO_GPGPU_R_COMPILER)
-		return;
-	/* The validator's limits count steps, the compiler's time. */
-	if (!image && verdict->reason == VIRTIO_GPGPU_R_COMPILE_LIMIT && compile->validated)
-		return;
-	if (image && image->map_bytes > CACHE_BYTES)
-		return;
-	result = g_new0(struct result, 1);
-	memcpy(result->key, compile->key, GP_PROG_KEY);
-	result->verdict = *verdict;
-	if (image) {
-		result->image = gp_image_ref(image);
-		cache->bytes += image->map_bytes;
-	}
-	list_add_tail(&cache->results, &result->link);
-	cache->entries++;
-	while (cache->entries > CACHE_ENTRIES || cache->bytes > CACHE_BYTES)
-		forget(cache, container_of(cache->results.next, struct result, link));
-}
-
-bool gp_compile_known(struct gpgpu_session *s, const struct gp_compile *compile, struct gp_image **image,
-		      struct gp_verdict *verdict)
-{
-	struct result *result = find_result(s->cache, compile->key);
-
-	if (!result)
-		return false;
-	*image = result->image ? gp_image_ref(result->image) : NULL;
-	*verdict = result->verdict;
-	return true;
-}
 
 struct gp_compile *gp_compile_new(struct gpgpu_session *s, uint32_t num_insns)
 {
@@ -160,6 +71,7 @@ struct gp_compile *gp_compile_new(struct gpgpu_session *s, uint32_t num_insns)
 
 void gp_compile_free(struct gp_compile *compile)
 {
+	gp_image_unref(compile->quick);
 	g_free(compile->insns);
 	g_free(compile->maps);
 	gp_session_unref(compile->session);
@@ -191,7 +103,7 @@ void gp_compile_queue(struct gp_compile *compile)
 	if (!s->compiles_queued++ && s->compile_vtime < compiler->vtime)
 		s->compile_vtime = compiler->vtime;
 	list_add_tail(&compiler->queue, &compile->queue_link);
-	pthread_cond_signal(&compiler->wake);
+	pthread_cond_broadcast(&compiler->wake);
 	pthread_mutex_unlock(&compiler->lock);
 }
 
@@ -275,7 +187,7 @@ static void end(struct gp_compile *compile, struct gp_image *image, const struct
 	s->stats.compiles++;
 	s->stats.compile_ns += ns;
 	s->compile_budget -= (int64_t)ns;
-	remember(s->cache, compile, image, verdict);
+	gp_cache_remember(s->cache, compile, image, verdict);
 	if (compile->req)
 		gp_program_done(compile, image, verdict, &done);
 	else if (image)
@@ -323,7 +235,7 @@ static void check_jit(struct gp_compiler *compiler)
 {
 	bool gone;
 
-	if (!compiler->connect)
+	if (!compiler->connect || __atomic_load_n(&compiler->quit, __ATOMIC_RELAXED))
 		return;
 	pthread_rwlock_rdlock(&compiler->jit_lock);
 	gone = jit_is_gone(compiler);
@@ -386,6 +298,93 @@ static struct gp_image *make(struct gp_compiler *compiler, struct gp_compile *co
 	return image;
 }
 
+/* Whether good code takes longer than somebody should wait, as it does from about 30 ms on. */
+static bool in_two_steps(const struct gp_prog *prog)
+{
+	uint32_t weight = prog->num_insns;
+
+	/* What LLVM has less to do for, the quick code is not much quicker made. */
+	if (prog->num_insns > MAX_TWO_STEPS)
+		return false;
+	for (uint32_t i = 0; i < prog->num_insns; i++)
+		if (prog->insns[i].code == (BPF_JMP | BPF_CALL))
+			weight += CALL_WEIGHT;
+	return weight > ONE_STEP_WEIGHT;
+}
+
+/* Puts @better in the place of what @compile made first, and charges it. Session's lock held. */
+static void improve(struct gpgpu_session *s, struct gp_compile *compile, struct gp_image *better)
+{
+	struct gp_program *prog;
+	GHashTableIter iter;
+	uint64_t users = 0;
+
+	g_hash_table_iter_init(&iter, s->tables[VIRTIO_GPGPU_OBJ_PROG].by_id);
+	while (g_hash_table_iter_next(&iter, NULL, (void **)&prog))
+		users += prog->image == compile->quick;
+	if (!gp_charge(s, users * better->map_bytes)) {
+		gp_image_unref(better);
+		return;
+	}
+	g_hash_table_iter_init(&iter, s->tables[VIRTIO_GPGPU_OBJ_PROG].by_id);
+	while (g_hash_table_iter_next(&iter, NULL, (void **)&prog))
+		if (prog->image == compile->quick)
+			prog->object.memory += better->map_bytes;
+	gp_image_improve(compile->quick, better);
+	gp_cache_improved(s->cache, compile, compile->quick);
+}
+
+/* The second step. */
+static void compile_again(struct gp_compiler *compiler, struct gp_compile *compile)
+{
+	struct gpgpu_session *s = compile->session;
+	struct gp_verdict verdict = { 0 };
+	struct gp_image *image;
+	uint64_t start;
+	bool go;
+
+	pthread_mutex_lock(&s->lock);
+	go = !s->closed && within_budget(s) && s->compile_budget > COMPILE_BURST_NS / 2;
+	pthread_mutex_unlock(&s->lock);
+	if (!go)
+		return;
+	start = gp_now();
+	compile->prog.flags &= ~GP_PROG_QUICK;
+	image = make(compiler, compile, &verdict);
+	start = image && image->cpu_ns ? image->cpu_ns : gp_now() - start;
+	pthread_mutex_lock(&s->lock);
+	s->stats.compile_ns += start;
+	s->compile_budget -= (int64_t)start;
+	if (image && !s->closed)
+		improve(s, compile, image);
+	else
+		gp_image_unref(image);
+	pthread_mutex_unlock(&s->lock);
+}
+
+static void *again_thread(void *opaque)
+{
+	struct gp_compiler *compiler = opaque;
+
+	pthread_mutex_lock(&compiler->lock);
+	while (!compiler->quit) {
+		struct gp_compile *compile;
+
+		if (list_empty(&compiler->again)) {
+			pthread_cond_wait(&compiler->wake, &compiler->lock);
+			continue;
+		}
+		compile = container_of(compiler->again.next, struct gp_compile, queue_link);
+		list_del(&compile->queue_link);
+		pthread_mutex_unlock(&compiler->lock);
+		compile_again(compiler, compile);
+		gp_compile_free(compile);
+		pthread_mutex_lock(&compiler->lock);
+	}
+	pthread_mutex_unlock(&compiler->lock);
+	return NULL;
+}
+
 static void *compile_thread(void *opaque)
 {
 	struct gp_compiler *compiler = opaque;
@@ -408,7 +407,13 @@ static void *compile_thread(void *opaque)
 		if (begin(compile)) {
 			struct gp_verdict verdict = { 0 };
 			uint64_t start = gp_now();
-			struct gp_image *image = make(compiler, compile, &verdict);
+			struct gp_image *image;
+
+			if (in_two_steps(&compile->prog))
+				compile->prog.flags |= GP_PROG_QUICK;
+			image = make(compiler, compile, &verdict);
+			if (image && (compile->prog.flags & GP_PROG_QUICK))
+				compile->quick = gp_image_ref(image);
 
 			/* What the compiler measured; for a refusal, how long it took. */
 			ns = image && image->cpu_ns ? image->cpu_ns : gp_now() - start;
@@ -419,7 +424,11 @@ static void *compile_thread(void *opaque)
 		s->compile_vtime += ns;
 		s->compiles_queued--;
 		/* What this session has queued could not be picked until now. */
-		pthread_cond_signal(&compiler->wake);
+		pthread_cond_broadcast(&compiler->wake);
+		if (compile->quick) {
+			list_add_tail(&compiler->again, &compile->queue_link);
+			continue;
+		}
 		pthread_mutex_unlock(&compiler->lock);
 		gp_compile_free(compile);
 		pthread_mutex_lock(&compiler->lock);
@@ -443,10 +452,37 @@ static bool unqueue(struct gp_compiler *compiler, struct gp_compile *compile)
 	return queued;
 }
 
+/* What would only be made better: nobody waits for it. Session's lock held. */
+static void cancel_again(struct gpgpu_session *s)
+{
+	struct gp_compiler *compiler = s->engine->compiler;
+	struct list *pos, *next, gone;
+
+	list_init(&gone);
+	pthread_mutex_lock(&compiler->lock);
+	list_for_each_safe(pos, next, &compiler->again)
+	{
+		if (container_of(pos, struct gp_compile, queue_link)->session != s)
+			continue;
+		list_del(pos);
+		list_add_tail(&gone, pos);
+	}
+	pthread_mutex_unlock(&compiler->lock);
+	while (!list_empty(&gone)) {
+		struct gp_compile *compile = container_of(gone.next, struct gp_compile, queue_link);
+
+		list_del(&compile->queue_link);
+		gp_compile_free(compile);
+	}
+}
+
 void gp_compiles_cancel(struct gpgpu_session *s, const struct gp_context *ctx, struct gp_result result,
 			struct list *done)
 {
 	struct list *pos, *next;
+
+	if (!ctx)
+		cancel_again(s);
 
 	list_for_each_safe(pos, next, &s->compiles)
 	{
@@ -475,6 +511,7 @@ struct gp_compiler *gp_compiler_new(const struct gpgpu_engine_options *options, 
 	pthread_cond_init(&compiler->wake, NULL);
 	pthread_rwlock_init(&compiler->jit_lock, NULL);
 	list_init(&compiler->queue);
+	list_init(&compiler->again);
 	compiler->jit_watch = -1;
 	compiler->connect = options->jit_connect;
 	compiler->opaque = options->jit_opaque;
@@ -491,7 +528,8 @@ struct gp_compiler *gp_compiler_new(const struct gpgpu_engine_options *options, 
 			goto fail;
 	}
 	for (; compiler->num_threads < NUM_THREADS; compiler->num_threads++) {
-		if (pthread_create(&compiler->threads[compiler->num_threads], NULL, compile_thread,
+		if (pthread_create(&compiler->threads[compiler->num_threads], NULL,
+				   compiler->num_threads + 1 < NUM_THREADS ? compile_thread : again_thread,
 				   compiler)) {
 			g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_NOMEM,
 				    "cannot start the compile threads");
@@ -510,11 +548,22 @@ void gp_compiler_free(struct gp_compiler *compiler)
 	if (!compiler)
 		return;
 	pthread_mutex_lock(&compiler->lock);
-	compiler->quit = true;
+	__atomic_store_n(&compiler->quit, true, __ATOMIC_RELAXED);
 	pthread_cond_broadcast(&compiler->wake);
 	pthread_mutex_unlock(&compiler->lock);
+	pthread_rwlock_rdlock(&compiler->jit_lock);
+	if (compiler->jit)
+		gp_jit_stop(compiler->jit);
+	pthread_rwlock_unlock(&compiler->jit_lock);
 	for (uint32_t i = 0; i < compiler->num_threads; i++)
 		pthread_join(compiler->threads[i], NULL);
+	while (!list_empty(&compiler->again)) {
+		struct gp_compile *compile =
+			container_of(compiler->again.next, struct gp_compile, queue_link);
+
+		list_del(&compile->queue_link);
+		gp_compile_free(compile);
+	}
 	disconnect(compiler);
 	pthread_rwlock_destroy(&compiler->jit_lock);
 	pthread_cond_destroy(&compiler->wake);

@@ -24,6 +24,7 @@ struct gp_compile {
 	struct bpf_insn *insns;
 	struct gp_map_desc *maps;
 	bool validated; /* the rest is the compiler's */
+	struct gp_image *quick; /* reference: what it is to be compiled again for, or NULL */
 	uint8_t key[GP_PROG_KEY]; /* hash of all that the result depends on */
 };
 
@@ -43,6 +44,13 @@ void gp_compile_queue(struct gp_compile *compile);
  */
 bool gp_compile_known(struct gpgpu_session *s, const struct gp_compile *compile, struct gp_image **image,
 		      struct gp_verdict *verdict);
+
+/* gp_cache_remember() - for gp_compile_known(). @verdict: why there is no @image. Session's lock held. */
+void gp_cache_remember(struct gp_cache *cache, const struct gp_compile *compile, struct gp_image *image,
+		       const struct gp_verdict *verdict);
+/* gp_cache_improved() - @image takes more memory now. Session's lock held. */
+void gp_cache_improved(struct gp_cache *cache, const struct gp_compile *compile,
+		       const struct gp_image *image);
 
 /* program.c: gp_program_done() - answer compile->req. Session's lock held. @image: reference passes. */
 void gp_program_done(struct gp_compile *compile, struct gp_image *image, const struct gp_verdict *verdict,

@@ -196,7 +196,7 @@ static void fill_response(struct gp_request *req, const struct gp_program *prog,
 	resp->num_insns = prog->num_insns;
 	if (prog->image) {
 		resp->compile_ns = prog->compile_ns;
-		resp->code_bytes = prog->image->code_bytes;
+		resp->code_bytes = gp_image_best(prog->image)->code_bytes;
 	}
 	if (verdict)
 		g_strlcpy((char *)resp->message, verdict->message, sizeof(resp->message));
@@ -209,7 +209,7 @@ void gp_program_done(struct gp_compile *compile, struct gp_image *image, const s
 	struct gp_program *prog = compile->program;
 	struct gp_request *req = compile->req;
 	struct gp_result result = { verdict->status, verdict->reason, verdict->insn };
-	uint64_t bytes = (image ? image->map_bytes : 0) + (prog->prints ? sizeof(struct gp_log) : 0);
+	uint64_t bytes = (image ? gp_image_bytes(image) : 0) + (prog->prints ? sizeof(struct gp_log) : 0);
 
 	compile->req = NULL;
 	compile->program = NULL;

@@ -181,7 +181,7 @@ GP_CALLS_AN_IMAGE static uint64_t run_grid(const struct gp_job *job, struct gp_c
 					   const struct gp_env *env, struct gp_thread *thread, uint64_t first,
 					   uint64_t count)
 {
-	const struct gp_image *image = job->prog->image;
+	const struct gp_image *image = gp_image_best(job->prog->image);
 	gp_grid_entry *entry = (gp_grid_entry *)((uintptr_t)image->code + image->entry);
 	struct gp_faults found = { 0 };
 	uint64_t ran = entry(env, thread, &job->grid, first, count, &found);

@@ -32,6 +32,7 @@ struct gp_jit {
 	pthread_mutex_t lock; /* of what follows */
 	int fd; /* -1: dead */
 	pid_t pid;  /* -1: not ours */
+	int stop[2]; /* a socket pair; what is written to the first says gp_jit_stop() */
 	bool may_spawn;
 	char *program;
 	uint32_t cpu_seconds;
@@ -91,6 +92,9 @@ struct gp_jit *gp_jit_new(const struct gp_jit_options *options, GError **error)
 	pthread_mutex_init(&jit->lock, NULL);
 	jit->fd = -1;
 	jit->pid = -1;
+	/* Without descriptors nothing is ever readable. */
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, jit->stop))
+		jit->stop[0] = jit->stop[1] = -1;
 	jit->cpu_seconds = options->cpu_seconds ? options->cpu_seconds : 2;
 	jit->memory = options->memory ? options->memory : 1ull << 30;
 	if (!options->program) {
@@ -117,6 +121,9 @@ void gp_jit_free(struct gp_jit *jit)
 	if (!jit)
 		return;
 	bury(jit);
+	for (int i = 0; i < 2; i++)
+		if (jit->stop[i] >= 0)
+			close(jit->stop[i]);
 	pthread_mutex_destroy(&jit->lock);
 	g_free(jit->program);
 	g_free(jit);
@@ -125,6 +132,13 @@ void gp_jit_free(struct gp_jit *jit)
 int gp_jit_pid(const struct gp_jit *jit)
 {
 	return jit->pid;
+}
+
+/* The descriptor stays readable, so that whoever waits for an answer waits no longer. */
+void gp_jit_stop(struct gp_jit *jit)
+{
+	if (write(jit->stop[0], "", 1) != 1)
+		return; /* without descriptors */
 }
 
 void gp_jit_no_respawn(struct gp_jit *jit)
@@ -226,15 +240,15 @@ static bool read_lines(struct gp_image *image, const struct gp_jit_reply *reply,
 	return true;
 }
 
-static bool wait_for(int fd, uint32_t seconds)
+static bool wait_for(int fd, int stop, uint32_t seconds)
 {
-	struct pollfd p = { .fd = fd, .events = POLLIN };
+	struct pollfd p[2] = { { .fd = fd, .events = POLLIN }, { .fd = stop, .events = POLLIN } };
 	int n;
 
 	do {
-		n = poll(&p, 1, (int)seconds * 1000);
+		n = poll(p, 2, (int)seconds * 1000);
 	} while (n < 0 && errno == EINTR);
-	return n > 0;
+	return n > 0 && p[0].revents;
 }
 
 static struct gp_image *answer(struct gp_jit *jit, int fd, uint32_t flags, struct gp_verdict *verdict)
@@ -245,7 +259,7 @@ static struct gp_image *answer(struct gp_jit *jit, int fd, uint32_t flags, struc
 	ssize_t n;
 
 	/* The compiler keeps the limit itself; this is for one that is stuck. */
-	if (!wait_for(fd, GP_JIT_WALL_SECONDS(jit->cpu_seconds) + 5))
+	if (!wait_for(fd, jit->stop[1], GP_JIT_WALL_SECONDS(jit->cpu_seconds) + 5))
 		return refused(verdict, VIRTIO_GPGPU_R_COMPILE_LIMIT, "compiler: no answer in time");
 	n = gp_jit_receive(fd, &reply, sizeof(reply), files, 2);
 	if (n <= 0) {
@@ -318,10 +332,16 @@ struct gp_image *gp_image_ref(struct gp_image *image)
 	return image;
 }
 
+void gp_image_improve(struct gp_image *image, struct gp_image *better)
+{
+	__atomic_store_n(&image->better, better, __ATOMIC_RELEASE);
+}
+
 void gp_image_unref(struct gp_image *image)
 {
 	if (!image || __atomic_sub_fetch(&image->refs, 1, __ATOMIC_ACQ_REL))
 		return;
+	gp_image_unref(image->better);
 	munmap(image->code, image->map_bytes);
 	g_free(image->lines);
 	g_free(image);

@@ -48,7 +48,27 @@ struct gp_image {
 	uint32_t num_lines;
 	uint32_t frame_bytes; /* of stack that the program's own functions take, at most */
 	int refs;
+	struct gp_image *better; /* of the same program, made later, or NULL; gp_image_best() */
 };
+
+/* gp_image_best() - the best code that there is of what @image was made of. Any thread. */
+static inline const struct gp_image *gp_image_best(const struct gp_image *image)
+{
+	const struct gp_image *better = __atomic_load_n(&image->better, __ATOMIC_ACQUIRE);
+
+	return better ? better : image;
+}
+
+/* gp_image_bytes() - what it takes of memory, all versions. */
+static inline size_t gp_image_bytes(const struct gp_image *image)
+{
+	const struct gp_image *best = gp_image_best(image);
+
+	return image->map_bytes + (best != image ? best->map_bytes : 0);
+}
+
+/* gp_image_improve() - from now on @better runs in its place; once. The reference passes. */
+void gp_image_improve(struct gp_image *image, struct gp_image *better);
 
 /*
  * gp_jit_compile() - compile a validated program for the CPU.
@@ -66,6 +86,9 @@ void gp_image_unref(struct gp_image *image);
 #else
 #define GP_CALLS_AN_IMAGE
 #endif
+
+/* gp_jit_stop() - wait for no answers any more, for the end of an engine. Any thread. */
+void gp_jit_stop(struct gp_jit *jit);
 
 /* gp_jit_pid() - the zygote's process id, or -1 when reached by descriptor. For tests. */
 int gp_jit_pid(const struct gp_jit *jit);
