@@ -2,15 +2,16 @@
 /*
  * xdp_ddos - a filter against floods for XDP: lists of sources and a rate for everybody else.
  *
- * How it works: the source is looked up by longest prefix (lists4, lists6): a denied one is dropped, an allowed
- * one passes whatever it sends. The others have a token bucket per source (an IPv6 source is its /64) and class of
- * traffic (connection requests, UDP, ICMP, fragments, the rest), in a table of the least recently used kind, so
- * that a flood of sources cannot fill it. A packet takes a token or is dropped; tokens come back with time, up to the class's burst.
+ * How it works: the source is looked up by longest prefix (lists4, lists6): a denied one is dropped, an
+ * allowed one passes whatever it sends. The others have a token bucket per source (an IPv6 source is its
+ * /64) and class of traffic (connection requests, UDP, ICMP, fragments, the rest), in a table of the least
+ * recently used kind, so that a flood of sources cannot fill it. A packet takes a token or is dropped;
+ * tokens come back with time, up to the class's burst.
  *
- * Tokens are counted in millionths, so that a rate in packets a second times microseconds is a whole number. A
- * bucket is refilled by whoever moves its time (compare and exchange), and a token is taken by an atomic, so that
- * packets that run together take no token twice. How many pass does not depend on order while the clock stands
- * still; which ones they are does.
+ * Tokens are counted in millionths, so that a rate in packets a second times microseconds is a whole
+ * number. A bucket is refilled by whoever moves its time (compare and exchange), and a token is taken by an
+ * atomic, so that packets that run together take no token twice. How many pass does not depend on order
+ * while the clock stands still; which ones they are does.
  */
 #include "rewrite.h"
 

@@ -2,11 +2,11 @@
 /*
  * xdp_firewall - a stateless packet filter for XDP.
  *
- * How it works: a packet's addresses, protocol and ports are found behind up to two VLAN tags, IPv4 options and
- * IPv6 extension headers. Who may send is looked up first, by longest prefix of the source address (source4,
- * source6). If that has no answer, the rules are asked, from the most exact to the least: both ends, one server's
- * port, any server's port, a protocol. The first that is there decides, and its counter grows. What nothing
- * matches gets the default of the settings.
+ * How it works: a packet's addresses, protocol and ports are found behind up to two VLAN tags, IPv4 options
+ * and IPv6 extension headers. Who may send is looked up first, by longest prefix of the source address
+ * (source4, source6). If that has no answer, the rules are asked, from the most exact to the least: both
+ * ends, one server's port, any server's port, a protocol. The first that is there decides, and its counter
+ * grows. What nothing matches gets the default of the settings.
  *
  * Counters grow by atomics and nothing else is written, so the order of packets does not matter.
  */

@@ -2,13 +2,14 @@
 /*
  * xdp_flows - a flow counter for XDP: who talks to whom, how much, since when.
  *
- * How it works: addresses, ports and protocol, found behind VLAN tags, IPv4 options and IPv6 extension headers,
- * name a flow (one direction). A table of the least recently used kind keeps packets, bytes, all TCP flags seen and the
- * times of the first and the last packet. Later fragments have no ports and count for a flow of ports 0. Beside it, per CPU:
- * packets and bytes of each protocol (a hash) and a histogram of lengths (an array).
+ * How it works: addresses, ports and protocol, found behind VLAN tags, IPv4 options and IPv6 extension
+ * headers, name a flow (one direction). A table of the least recently used kind keeps packets, bytes, all
+ * TCP flags seen and the times of the first and the last packet. Later fragments have no ports and count
+ * for a flow of ports 0. Beside it, per CPU: packets and bytes of each protocol (a hash) and a histogram of
+ * lengths (an array).
  *
- * Everything passes. Order does not matter, unless the clock moves with each packet (rewrite.h): flows grow by
- * atomics, the rest has one writer per CPU.
+ * Everything passes. Order does not matter, unless the clock moves with each packet (rewrite.h): flows grow
+ * by atomics, the rest has one writer per CPU.
  */
 #include "rewrite.h"
 

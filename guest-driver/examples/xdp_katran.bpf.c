@@ -2,22 +2,24 @@
 /*
  * xdp_katran - a layer 4 load balancer in the manner of Katran: Maglev rings with a table of connections.
  *
- * How it works: a service (VIP) is an address, a port and a protocol; port 0 there means any. A packet to one is
- * hashed by its source and ports, and the hash picks a place in the service's ring, which names a real server. Rings are made
- * by Maglev's algorithm (see the script maglev), so that a server that comes or goes moves few flows; those that it would
- * move keep their server by a table of the least recently used kind. A connection request does not ask that
- * table, since it begins a new connection; UDP forgets its server after 30 s of silence.
+ * How it works: a service (VIP) is an address, a port and a protocol; port 0 there means any. A packet to
+ * one is hashed by its source and ports, and the hash picks a place in the service's ring, which names a
+ * real server. Rings are made by Maglev's algorithm (see the script maglev), so that a server that comes or
+ * goes moves few flows; those that it would move keep their server by a table of the least recently used
+ * kind. A connection request does not ask that table, since it begins a new connection; UDP forgets its
+ * server after 30 s of silence.
  *
- * The packet travels to the server inside an outer header: IPv4 or IPv6, as the server is reached, with the packet
- * directly behind (IPIP) or behind UDP (GUE, variant 1). The outer source address or the UDP source port carries
- * bits of the hash, so that the servers' network cards spread flows over their queues.
+ * The packet travels to the server inside an outer header: IPv4 or IPv6, as the server is reached, with the
+ * packet directly behind (IPIP) or behind UDP (GUE, variant 1). The outer source address or the UDP source
+ * port carries bits of the hash, so that the servers' network cards spread flows over their queues.
  *
- * ICMP: an echo request to an address that has a service for ICMP is answered here. An error (unreachable, packet too
- * big, time exceeded) quotes a packet that the service once sent; it goes to the server that has that flow, which is
- * found by the quoted header with its ends exchanged.
+ * ICMP: an echo request to an address that has a service for ICMP is answered here. An error (unreachable,
+ * packet too big, time exceeded) quotes a packet that the service once sent; it goes to the server that has
+ * that flow, which is found by the quoted header with its ends exchanged.
  *
- * Counters are per CPU, so they need no atomics. Order does not matter for what happens to packets; it matters
- * only for who finds a flow in the table and who has to put it there, if several of its packets come at once.
+ * Counters are per CPU, so they need no atomics. Order does not matter for what happens to packets; it
+ * matters only for who finds a flow in the table and who has to put it there, if several of its packets
+ * come at once.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,15 +2,15 @@
 /*
  * xdp_lb - a layer 4 load balancer for XDP.
  *
- * How it works: a service is an address, a protocol and a port (map vips; port 0 there: any port). The packet's
- * addresses and ports are hashed; the hash picks a place in the service's ring, the ring names a real server.
- * The whole packet then travels to that server inside an IPv4 or IPv6 header of ours, in front of which the
- * Ethernet header of the next hop is written. Rings are filled by whoever configures the balancer, so that a change of servers
- * moves few flows (Maglev, for instance).
+ * How it works: a service is an address, a protocol and a port (map vips; port 0 there: any port). The
+ * packet's addresses and ports are hashed; the hash picks a place in the service's ring, the ring names a
+ * real server. The whole packet then travels to that server inside an IPv4 or IPv6 header of ours, in front
+ * of which the Ethernet header of the next hop is written. Rings are filled by whoever configures the
+ * balancer, so that a change of servers moves few flows (Maglev, for instance).
  *
- * The outer source address carries bits of the flow's hash, so that the servers' network cards spread flows over
- * their queues. There is no table of connections: a flow's server follows from its packet alone, so the order
- * of packets does not matter. Counters grow by atomics.
+ * The outer source address carries bits of the flow's hash, so that the servers' network cards spread flows
+ * over their queues. There is no table of connections: a flow's server follows from its packet alone, so
+ * the order of packets does not matter. Counters grow by atomics.
  */
 #include "packet.h"
 

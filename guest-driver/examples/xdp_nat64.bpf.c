@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * xdp_nat64 - a translator between IPv6 and IPv4 for XDP: stateless for those it knows, with state for the rest.
+ * xdp_nat64 - a translator between IPv6 and IPv4 for XDP: stateless for those it knows, with state for the
+ * rest.
  *
- * How it works: an IPv4 host is seen by IPv6 as a prefix of 96 bits and its address (RFC 6052). A packet from IPv6 to such
- * an address becomes IPv4 (RFC 7915). Its source becomes what the map hosts6 says (a fixed pair, RFC 7757), or else
- * the pool's one address and a port that stands for the client's address and port from then on (RFC 6146,
- * endpoint-independent). A packet from IPv4 to a host of the map hosts4, or to the pool's address and a port that is bound,
- * becomes IPv6; its source is behind the prefix.
+ * How it works: an IPv4 host is seen by IPv6 as a prefix of 96 bits and its address (RFC 6052). A packet
+ * from IPv6 to such an address becomes IPv4 (RFC 7915). Its source becomes what the map hosts6 says (a
+ * fixed pair, RFC 7757), or else the pool's one address and a port that stands for the client's address and
+ * port from then on (RFC 6146, endpoint-independent). A packet from IPv4 to a host of the map hosts4, or to
+ * the pool's address and a port that is bound, becomes IPv6; its source is behind the prefix.
  *
- * Headers in front of TCP, UDP or an ICMP echo are replaced in one piece: VLAN tags stay, IPv4 options and IPv6 extension
- * headers go, a fragment stays one (stateless only, as later ones have no ports). Checksums are updated by the
- * difference between old and new pseudo headers and ports. The time to live goes down by one; at its end, and for what
- * is not translated (ICMP errors, other protocols), the kernel gets the packet as it is.
+ * Headers in front of TCP, UDP or an ICMP echo are replaced in one piece: VLAN tags stay, IPv4 options and
+ * IPv6 extension headers go, a fragment stays one (stateless only, as later ones have no ports). Checksums
+ * are updated by the difference between old and new pseudo headers and ports. The time to live goes down by
+ * one; at its end, and for what is not translated (ICMP errors, other protocols), the kernel gets the
+ * packet as it is.
  *
- * A port is chosen by the client's hash, with a few more attempts where it is taken, so order matters only to clients
- * that want the same port.
+ * A port is chosen by the client's hash, with a few more attempts where it is taken, so order matters only
+ * to clients that want the same port.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -227,8 +229,8 @@ static __always_inline void put_link(void *data, const struct link *link, const 
 }
 
 /*
- * Puts link and IP headers in front of what follows the IP header now. Return: where that is then, or NULL if there is
- * no room.
+ * Puts link and IP headers in front of what follows the IP header now. Return: where that is then, or NULL
+ * if there is no room.
  */
 static __always_inline void *put_headers(struct xdp_md *ctx, const struct packet *p, const struct settings *s,
 					 const void *ip, __u32 size, __u16 proto)

@@ -2,19 +2,20 @@
 /*
  * xdp_syncookie - answers TCP connection requests in front of a server, and lets only real clients through.
  *
- * How it works: a SYN to a protected service (map services) is answered at once with a SYN-ACK whose sequence number is a
- * cookie, so that nothing has to be remembered about it. A client that exists acknowledges it; if the
- * cookie is right, its address goes to the table of the least recently used kind (clients), and its connection is reset, so
- * that it tries again and now reaches the server, as does all it sends from then on. Everything else from unknown
- * addresses to the service is dropped. (A reset costs one round trip per client, and the server needs to know
- * nothing of cookies.)
+ * How it works: a SYN to a protected service (map services) is answered at once with a SYN-ACK whose
+ * sequence number is a cookie, so that nothing has to be remembered about it. A client that exists
+ * acknowledges it; if the cookie is right, its address goes to the table of the least recently used kind
+ * (clients), and its connection is reset, so that it tries again and now reaches the server, as does all it
+ * sends from then on. Everything else from unknown addresses to the service is dropped. (A reset costs one
+ * round trip per client, and the server needs to know nothing of cookies.)
  *
- * The cookie is laid out as ever: 5 bits of a count of minutes, 3 bits for the client's segment size, 24 bits of
- * SipHash-2-4 of addresses, ports, the client's sequence number and the former two, under a key of 128 bits from the map keys.
- * The current and the last minute are accepted. The minute comes from the map clock, which user space sets.
+ * The cookie is laid out as ever: 5 bits of a count of minutes, 3 bits for the client's segment size, 24
+ * bits of SipHash-2-4 of addresses, ports, the client's sequence number and the former two, under a key of
+ * 128 bits from the map keys. The current and the last minute are accepted. The minute comes from the map
+ * clock, which user space sets.
  *
- * VLAN tags stay; IPv4 options and IPv6 extension headers are looked past in a request and are not in the answer.
- * Order matters to who is known already, and to nothing else.
+ * VLAN tags stay; IPv4 options and IPv6 extension headers are looked past in a request and are not in the
+ * answer. Order matters to who is known already, and to nothing else.
  */
 #include "rewrite.h"
 
@@ -153,8 +154,8 @@ static __always_inline void sip_word(struct sip *s, __u64 word)
 }
 
 /*
- * SipHash-2-4 of 48 bytes: both addresses, the ports, the client's sequence number, minute and segment size. A global
- * function: it is there once, and the kernel's verifier looks at it once.
+ * SipHash-2-4 of 48 bytes: both addresses, the ports, the client's sequence number, minute and segment
+ * size. A global function: it is there once, and the kernel's verifier looks at it once.
  */
 __noinline __u64 sip_flow(const struct secret *key, const struct flow *f, __u32 seq, __u32 minute_mss)
 {
@@ -303,7 +304,8 @@ static __always_inline int put_answer6(void *pos, void *end, const struct flow *
 }
 
 /*
- * Makes the frame an answer. @size: of TCP, known at compile time; @bytes: of the frame as it is. Return: 0, or -1 if there is no room.
+ * Makes the frame an answer. @size: of TCP, known at compile time; @bytes: of the frame as it is. Return:
+ * 0, or -1 if there is no room.
  */
 static __always_inline int send_answer(struct xdp_md *ctx, const struct flow *f, const struct segment *s,
 				       struct answer *a, __u32 size, __u64 bytes)

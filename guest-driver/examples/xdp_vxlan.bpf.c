@@ -2,18 +2,20 @@
 /*
  * xdp_vxlan - a VXLAN gateway for XDP (RFC 7348): joins VLANs of a local network to segments of an overlay.
  *
- * How it works: a frame from the local network belongs to a segment (VNI) by its outer VLAN tag (map segments; no tag is
- * VLAN 0). The destination's address is looked up in the forwarding table (fdb), first what was configured, then what
- * was learned, then the segment's entry for everybody else (address zero); that names the remote end. The tag goes, and
- * the frame travels behind outer Ethernet, IPv4 or IPv6, UDP and VXLAN headers, with the hash of its flow as the
- * source port. XDP cannot copy a frame, so what is for all goes to the one end that the last entry names, which is
- * expected to spread it; without such an entry the kernel gets it.
+ * How it works: a frame from the local network belongs to a segment (VNI) by its outer VLAN tag (map
+ * segments; no tag is VLAN 0). The destination's address is looked up in the forwarding table (fdb), first
+ * what was configured, then what was learned, then the segment's entry for everybody else (address zero);
+ * that names the remote end. The tag goes, and the frame travels behind outer Ethernet, IPv4 or IPv6, UDP
+ * and VXLAN headers, with the hash of its flow as the source port. XDP cannot copy a frame, so what is for
+ * all goes to the one end that the last entry names, which is expected to spread it; without such an entry
+ * the kernel gets it.
  *
- * A frame from the overlay is UDP to port 4789 of an address of ours (map locals). It loses its outer headers and gets the
- * VLAN tag of its segment (map vlans). Where learning is on, the sender's address is put down with the end it came from.
+ * A frame from the overlay is UDP to port 4789 of an address of ours (map locals). It loses its outer
+ * headers and gets the VLAN tag of its segment (map vlans). Where learning is on, the sender's address is
+ * put down with the end it came from.
  *
- * Both leave by bpf_redirect(): to the overlay's port or the local network's. Learning makes frames depend on those
- * before them; without it order does not matter.
+ * Both leave by bpf_redirect(): to the overlay's port or the local network's. Learning makes frames depend
+ * on those before them; without it order does not matter.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,16 +1,18 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# guest.sh SIZE MINIMUM - the guest's half of tests/programs/programs: the capture, then the cases.
+# guest.sh SIZE MINIMUM [capture] - the guest's half of tests/programs/programs: the capture, then the cases.
 #
-# /dev/vda is the capture that an earlier run left, SIZE bytes; 0: none yet, so it is made (at least MINIMUM frames) and
-# put there. Each case of the table `cases` runs on the device; what the kernel makes of the same capture with
-# the same settings is computed beside that, once for each setting and somewhat ahead, and the files are compared. Every
-# result is told to the host as "result NAME ok|fail TEXT".
+# /dev/vda is the capture that an earlier run left, SIZE bytes; 0: none yet, so it is made (at least MINIMUM
+# frames) and put there. Each case of the table `cases` runs on the device; what the kernel makes of the
+# same capture with the same settings is computed beside that, once for each setting and somewhat ahead, and
+# the files are compared. Every result is told to the host as "result NAME ok|fail TEXT".
 . /usr/lib/gpgpu/guest.sh
+. /usr/lib/gpgpu/programs/compare.sh
 
 size=${1:?}
 minimum=${2:?}
+only=${3:-} # "capture": the cases are another day's
 here=/usr/lib/gpgpu
 work=/tmp/programs
 capture=$work/capture.pcap
@@ -53,35 +55,6 @@ device() {	# PROGRAM ORDER TO [MAP ENTRY]
 		--maps-out "$to.maps" "$here/xdp_$p.bpf.o" $capture "$to.pcap"
 }
 
-# same A B: are the files of lines the same; the first that differs goes to standard output
-same() {
-	cmp -s "$1" "$2" && return
-	n=$(cmp "$1" "$2" 2>&1 | sed 's/.*line //')
-	echo "kernel: $(sed -n "${n}p" "$1"); device: $(sed -n "${n}p" "$2")"
-	return 1
-}
-
-# compare WHAT PATTERN: files of the device against those of the kernel
-compare() {
-	r=0
-	case $1 in *r*)
-		# verdict and length; ports and faults are the device's own
-		cut -d ' ' -f 1-3 $work/device.results >$work/device.r
-		cut -d ' ' -f 1-3 "$reference.results" >$work/kernel.r
-		same $work/kernel.r $work/device.r || r=1
-	esac
-	case $1 in *b*)
-		cmp "$reference.pcap" $work/device.pcap || r=1
-	esac
-	# Constants that nobody reads are no map on the device.
-	case $1 in *m*)
-		grep -Ev "^.rodata|$2" $work/device.maps | sort >$work/device.m
-		grep -Ev "^.rodata|$2" "$reference.maps" | sort >$work/kernel.m
-		same $work/kernel.m $work/device.m || r=1
-	esac
-	return $r
-}
-
 # kernels: all that the cases need of the kernel, in their order, at most three ahead, since they are large.
 kernels() {
 	seen=
@@ -111,7 +84,7 @@ run_case() {	# PROGRAM NAME ORDER WHAT PATTERN [MAP ENTRY]
 		return 1
 	fi
 	[ "$pattern" = - ] && pattern='^$'
-	compare "$what" "$pattern" || return
+	compare "$what" "$pattern" $work/device "$reference" || return
 	# What was compared, in numbers: frames of each verdict, bytes, entries of maps.
 	echo "$(cut -d ' ' -f 2 "$reference.results" | sort | uniq -c | tr -s ' \n' ' '), $(wc -c <"$reference.pcap")" \
 		"bytes, $(wc -l <"$reference.maps") map entries"
@@ -127,6 +100,7 @@ else
 	exit 1
 fi
 
+[ "$only" = capture ] && exit
 kernels &
 previous=
 while read -r program name order what pattern map entry; do

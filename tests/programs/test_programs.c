@@ -2,10 +2,11 @@
 /*
  * test_programs.c - the XDP examples do what they say.
  *
- * Comparing a device with the kernel shows that both run a program alike, not that the program is any good. That is what is
- * shown here, in this machine's kernel: a packet that was put into a tunnel and taken out is the
- * packet that it was, a translation there and back is none, a cookie that is answered is right, a flow keeps its server.
- * Expected bytes are computed by other code than the programs' (bin/packets.c, run.c).
+ * Comparing a device with the kernel shows that both run a program alike, not that the program is any good.
+ * That is what is shown here, in this machine's kernel: a packet that was put into a tunnel and taken out
+ * is the packet that it was, a translation there and back is none, a cookie that is answered is right, a
+ * flow keeps its server. Expected bytes are computed by other code than the programs' (bin/packets.c,
+ * run.c).
  */
 #include <arpa/inet.h>
 #include <check.h>

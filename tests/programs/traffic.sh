@@ -1,14 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# traffic.sh OUT.pcap MINIMUM - records at least that many frames between two network namespaces of this machine.
+# traffic.sh OUT.pcap MINIMUM - records at least that many frames between two network namespaces of this
+# machine.
 #
-# How it works: `left` and `right` are joined by a veth pair, with segmentation and checksum offloads off so that
-# what is recorded is what a wire would carry. On the pair lie VLANs 7 and 7.9, VXLAN segments 42 (over IPv4)
-# and 43 (over IPv6), and tunnels IPv4 in IPv4 and IPv4 in IPv6. Real servers (dnsmasq, busybox httpd, iperf3) answer real clients
-# over each of them; `frames` adds what those do not send. The recorder sits on the right-hand end.
-# Everything is bounded in count and time; nothing leaves the two namespaces. Segments are kept small, so that many
-# frames make a small capture.
+# How it works: `left` and `right` are joined by a veth pair, with segmentation and checksum offloads off so
+# that what is recorded is what a wire would carry. On the pair lie VLANs 7 and 7.9, VXLAN segments 42 (over
+# IPv4) and 43 (over IPv6), and tunnels IPv4 in IPv4 and IPv4 in IPv6. Real servers (dnsmasq, busybox httpd,
+# iperf3) answer real clients over each of them; `frames` adds what those do not send. The recorder sits on
+# the right-hand end. Everything is bounded in count and time; nothing leaves the two namespaces. Segments
+# are kept small, so that many frames make a small capture.
 set -eu
 
 out=${1:?usage: traffic.sh OUT.pcap MINIMUM}
@@ -112,15 +113,20 @@ done
 for host in 10.7.7.2 '[fd00:77::2]' 10.7.9.2 10.42.0.2 10.43.0.2 10.44.0.2 10.45.0.2; do
 	try "HTTP to $host" $left busybox wget -q -O /dev/null "http://$host/large"
 done
-for host in 10.7.0.2 fd00:7::2 64:ff9b::10.7.0.2 10.7.9.2 10.42.0.2 fd00:42::2 10.43.0.2 10.44.0.2 10.45.0.2; do
+for host in 10.7.0.2 fd00:7::2 64:ff9b::10.7.0.2 10.7.9.2 10.42.0.2 fd00:42::2 10.43.0.2 10.44.0.2 \
+	10.45.0.2; do
 	try "ping $host" $left ping -q -c 100 -i 0.004 $host
 done
 for host in 10.7.0.2 fd00:7::2 64:ff9b::10.7.0.2 10.42.0.2; do
 	try "fragments to $host" $left ping -q -c 50 -i 0.01 -s 4000 $host
 done
 # a port that nobody has: answers are ICMP errors that quote
-for host in 10.7.0.2 fd00:7::2; do
-	try "closed port of $host" $left sh -c "for i in 1 2 3 4 5; do echo x | socat -t 0.1 - UDP:[$host]:9 2>/dev/null || :; done"
+for host in UDP4:10.7.0.2 'UDP6:[fd00:7::2]'; do
+	n=0
+	while [ $n -lt 5 ]; do
+		echo x | timeout 5 $left socat -t 0.1 - "$host:9" 2>/dev/null || :
+		n=$((n + 1))
+	done
 done
 try "odd frames" $left "$here/frames" gp0
 try "bulk UDP" $left iperf3 -c 10.7.0.2 -p 5201 -u -b 40M -l 200 -n 1200K
@@ -132,11 +138,12 @@ try "bulk TCP over VXLAN" $left iperf3 -c 10.43.0.2 -p 5201 -M 536 -P 4 -n 3M
 try "bulk TCP to a translator's prefix" $left iperf3 -c 64:ff9b::10.7.0.2 -p 5201 -M 536 -P 4 -n 3M
 try "bulk TCP over IPv6" $left iperf3 -c fd00:7::2 -p 5201 -M 536 -P 4 -n 4M
 try "bulk TCP back" $left iperf3 -c 10.7.0.2 -p 5201 -M 536 -P 4 -R -n 3M
-# A machine that is busy with other things loses some on the way to the recorder: TCP makes up what is missing.
+# A machine that is busy with other things loses some on the way to the recorder: TCP makes up what is
+# missing.
 recorded() {
 	kill -USR1 "$recorder"
 	sleep 0.5
-	sed -n 's/^\([0-9]*\) packets captured.*/\1/p' "$work/log.tcpdump" | tail -n 1
+	sed -n 's/^[a-z: ]*\([0-9]*\) packets captured.*/\1/p' "$work/log.tcpdump" | tail -n 1
 }
 n=0
 while [ "$(recorded)" -lt "$want" ] && [ $n -lt 8 ]; do
@@ -145,7 +152,7 @@ while [ "$(recorded)" -lt "$want" ] && [ $n -lt 8 ]; do
 done
 kill -INT "$recorder"
 wait "$recorder" 2>/dev/null || :
-count=$(sed -n 's/^\([0-9]*\) packets captured.*/\1/p' "$work/log.tcpdump" | tail -n 1)
+count=$(sed -n 's/^[a-z: ]*\([0-9]*\) packets captured.*/\1/p' "$work/log.tcpdump" | tail -n 1)
 if [ "${count:-0}" -lt "$want" ]; then
 	echo "traffic: recorded only ${count:-no} frames, want $want" >&2
 	exit 1

@@ -3,9 +3,9 @@
  * frames INTERFACE | FILE.pcap - sends, or writes, frames that a well-behaved machine does not, or not often.
  *
  * traffic.sh makes what two machines say to each other; this is the rest of what a program in front of a
- * network meets: floods from many addresses, handshakes with SYN cookies (computed here a second time), ICMP errors that
- * quote flows, options and extension headers, tunnels that are not quite right, headers that are cut off or
- * lie. All of it follows from one seed, so that it is the same every time.
+ * network meets: floods from many addresses, handshakes with SYN cookies (computed here a second time),
+ * ICMP errors that quote flows, options and extension headers, tunnels that are not quite right, headers
+ * that are cut off or lie. All of it follows from one seed, so that it is the same every time.
  */
 #include <errno.h>
 #include <linux/if_packet.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * packets.c - see packets.h. SipHash is here a second time, after its paper, so that xdp_syncookie's is checked.
+ * packets.c - see packets.h. SipHash is here a second time, after its paper, so that xdp_syncookie's is
+ * checked.
  */
 #include <arpa/inet.h>
 #include <net/ethernet.h>
