@@ -184,6 +184,7 @@ struct gp_result gp_map_result(int err, const struct gp_map_object *map)
 	case -ENOSPC:
 		return GP_ERR(LIMIT, MAP_FULL, map->desc.max_entries);
 	case -EBUSY:
+	case -ENOMEM: /* LRU: all elements were changing hands */
 		return GP_ERR(BUSY, IN_USE, map->object.id);
 	default:
 		return GP_ERR(INVALID, KEY, map->object.id);

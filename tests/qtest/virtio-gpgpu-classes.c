@@ -31,6 +31,7 @@ enum {
     BUF_DEVICE,                         /* 64 KiB */
     MAP_HASH = 1,                       /* 4 to 3 bytes, 16 elements */
     MAP_OTHER,                          /* of OTHER_CTX */
+    MAP_RING,                           /* ring buffer of 4,096 bytes */
     PROG_STORE = 1,                     /* kernel: its buffer's word = 7 */
     PROG_SPIN,                          /* kernel without an end */
     PROG_PASS,                          /* XDP_PASS */
@@ -49,6 +50,15 @@ typedef union Request {
         struct virtio_gpgpu_req_map_op op;
         uint8_t key[8], value[8];
     } map_op;
+    struct {
+        struct virtio_gpgpu_req_map_dump r;
+        uint8_t key[8];
+    } dump;
+    struct {
+        struct virtio_gpgpu_req_map_load r;
+        uint8_t key[8], value[8];
+    } load;
+    struct virtio_gpgpu_req_map_read read;
     struct virtio_gpgpu_req_prog_create prog;
     struct virtio_gpgpu_req_job_cancel cancel;
     struct {
@@ -192,8 +202,25 @@ static Request good(uint32_t type)
         r.map_op.op.key_size = cpu_to_le32(4);
         r.map_op.op.value_size = cpu_to_le32(3);
         break;
+    case VIRTIO_GPGPU_CMD_MAP_DUMP:
+        r = request(type, sizeof(r.dump));
+        r.dump.r.id = cpu_to_le32(MAP_HASH);
+        r.dump.r.key_size = cpu_to_le32(4);
+        r.dump.r.max_entries = cpu_to_le32(4);
+        break;
+    case VIRTIO_GPGPU_CMD_MAP_LOAD:
+        r = request(type, sizeof(r.load));
+        r.load.r.id = cpu_to_le32(MAP_HASH);
+        r.load.r.count = cpu_to_le32(1);
+        break;
+    case VIRTIO_GPGPU_CMD_MAP_READ:
+        r = request(type, sizeof(r.read));
+        r.read.id = cpu_to_le32(MAP_RING);
+        r.read.max_bytes = cpu_to_le32(1024);
+        break;
     case VIRTIO_GPGPU_CMD_MAP_LOOKUP:
     case VIRTIO_GPGPU_CMD_MAP_DELETE:
+    case VIRTIO_GPGPU_CMD_MAP_POP:
         r = request(type, sizeof(r.map_op) - 8);
         r.map_op.op.id = cpu_to_le32(MAP_HASH);
         r.map_op.op.key_size = cpu_to_le32(4);
@@ -309,6 +336,12 @@ static void device_objects(Device *dev)
         r.map.max_entries = cpu_to_le32(16);
         expect_ok(dev, r);
     }
+    r = good(VIRTIO_GPGPU_CMD_MAP_CREATE);
+    r.map.id = cpu_to_le32(MAP_RING);
+    r.map.map_type = cpu_to_le32(VIRTIO_GPGPU_MAP_RINGBUF);
+    r.map.key_size = r.map.value_size = 0;
+    r.map.max_entries = cpu_to_le32(4096);
+    expect_ok(dev, r);
     r = good(VIRTIO_GPGPU_CMD_BUFFER_CREATE);
     r.buffer.id = cpu_to_le32(BUF_DEVICE);
     r.buffer.size = cpu_to_le64(64 * KiB);
@@ -357,6 +390,10 @@ static const Wrong wrongs[] = {
     W(MAP_UPDATE, map_op.op.key_size, 8, INVALID, SIZE),
     W(MAP_UPDATE, map_op.op.value_size, 8, INVALID, SIZE),
     W(MAP_LOOKUP, map_op.op.key_size, 0, INVALID, SIZE),
+    W(MAP_POP, map_op.op.value_size, 3, INVALID, SIZE),
+    W(MAP_DUMP, dump.r.key_size, 8, INVALID, SIZE),
+    W(MAP_DUMP, dump.r.key_size, 0, INVALID, LENGTH),
+    W(MAP_LOAD, load.r.count, 2, INVALID, LENGTH),
     W(COPY, copy.size, 64 * KiB + 1, INVALID, RANGE),
     W(PACKETS, packets.r.num_packets, 1, INVALID, LENGTH),
     W(PACKETS, packets.r.num_packets, 3, INVALID, LENGTH),
@@ -364,6 +401,9 @@ static const Wrong wrongs[] = {
     /* as much as the guest asks for */
     W(MAP_CREATE, map.key_size, UINT32_MAX, INVALID, SIZE),
     W(MAP_CREATE, map.value_size, UINT32_MAX, INVALID, SIZE),
+    W(MAP_DUMP, dump.r.key_size, UINT32_MAX, INVALID, SIZE),
+    W(MAP_DUMP, dump.r.max_entries, UINT32_MAX, INVALID, COUNT),
+    W(MAP_LOAD, load.r.count, UINT32_MAX, INVALID, COUNT),
     W(NOP, nop.job.num_fences, UINT32_MAX, INVALID, COUNT),
     W(DISPATCH, dispatch.r.num_args, UINT32_MAX, INVALID, COUNT),
     W(PACKETS, packets.r.num_packets, UINT32_MAX, INVALID, COUNT),
@@ -390,6 +430,10 @@ static const Wrong wrongs[] = {
     W(MAP_FREEZE, id.id, NOBODY, NOT_FOUND, MAP),
     W(MAP_LOOKUP, map_op.op.id, NOBODY, NOT_FOUND, MAP),
     W(MAP_DELETE, map_op.op.id, UINT32_MAX, NOT_FOUND, MAP),
+    W(MAP_POP, map_op.op.id, NOBODY, NOT_FOUND, MAP),
+    W(MAP_READ, read.id, NOBODY, NOT_FOUND, MAP),
+    W(MAP_DUMP, dump.r.id, UINT32_MAX, NOT_FOUND, MAP),
+    W(MAP_LOAD, load.r.id, NOBODY, NOT_FOUND, MAP),
     W(PROG_INFO, id.id, NOBODY, NOT_FOUND, PROG),
     W(PROG_DESTROY, id.id, UINT32_MAX, NOT_FOUND, PROG),
     W(PROG_CREATE, prog.insns_buffer, NOBODY, NOT_FOUND, BUFFER),
@@ -400,12 +444,18 @@ static const Wrong wrongs[] = {
     /* another context's */
     W(BUFFER_DESTROY, id.id, BUF_OTHER, PERMISSION, BUFFER),
     W(MAP_LOOKUP, map_op.op.id, MAP_OTHER, PERMISSION, MAP),
+    W(MAP_READ, read.id, MAP_OTHER, PERMISSION, MAP),
+    W(MAP_LOAD, load.r.id, MAP_OTHER, PERMISSION, MAP),
     W(COPY, copy.dst, BUF_OTHER, PERMISSION, BUFFER),
     W(DISPATCH, dispatch.arg.buffer, BUF_OTHER, PERMISSION, BUFFER),
     W(PACKETS, packets.r.buffer, BUF_OTHER, PERMISSION, BUFFER),
     /* the wrong kind */
     W(DISPATCH, dispatch.r.prog, PROG_PASS, INVALID, KIND),
     W(PACKETS, packets.r.prog, PROG_STORE, INVALID, KIND),
+    W(MAP_READ, read.id, MAP_HASH, INVALID, KIND),
+    W(MAP_POP, map_op.op.id, MAP_RING, INVALID, KIND),
+    W(MAP_DUMP, dump.r.id, MAP_RING, INVALID, KIND),
+    W(MAP_CREATE, map.inner, MAP_HASH, INVALID, INNER),
     /* indices out of range */
     W(NOP, nop.job.timeline, 64, INVALID, ID),
     W(NOP, nop.job.timeline, UINT32_MAX, INVALID, ID),
@@ -430,6 +480,12 @@ static const Wrong wrongs[] = {
     W(GET_CAPS, caps.reserved, 1ull << 31, INVALID, RESERVED),
     W(BUFFER_DESTROY, id.reserved, 1, INVALID, RESERVED),
     W(MAP_CREATE, map.name[15], 'x', INVALID, RESERVED),
+    W(MAP_CREATE, map.reserved, 1, INVALID, RESERVED),
+    W(MAP_DUMP, dump.r.reserved, 1, INVALID, RESERVED),
+    W(MAP_DUMP, dump.key[7], 1, INVALID, RESERVED),
+    W(MAP_LOAD, load.r.reserved, 1, INVALID, RESERVED),
+    W(MAP_LOAD, load.key[4], 1, INVALID, RESERVED),
+    W(MAP_LOAD, load.value[3], 1, INVALID, RESERVED),
     W(MAP_UPDATE, map_op.key[4], 1, INVALID, RESERVED),
     W(MAP_UPDATE, map_op.value[7], 1, INVALID, RESERVED),
     W(PROG_CREATE, prog.arg_kind[15], 1, INVALID, RESERVED),
@@ -437,6 +493,9 @@ static const Wrong wrongs[] = {
     W(FILL, copy.src_offset, 8, INVALID, RESERVED),
     W(GET_STATS, hdr.flags, 1u << 31, UNSUPPORTED, FLAGS),
     /* counts */
+    W(MAP_DUMP, dump.r.max_entries, 0, INVALID, COUNT),
+    W(MAP_LOAD, load.r.count, 0, INVALID, COUNT),
+    W(MAP_READ, read.max_bytes, 7, INVALID, SIZE),
     W(NOP, nop.job.num_fences, 9, INVALID, COUNT),
     W(DISPATCH, dispatch.r.num_args, 17, INVALID, COUNT),
     W(PACKETS, packets.r.num_packets, 16385, INVALID, COUNT),
@@ -492,6 +551,82 @@ static void test_wrong_fields_iothread(void)
 
     check_wrongs(dev);
     stop_one(dev);
+}
+
+/* Run a program that leaves two records in MAP_RING. */
+static void leave_records(Device *dev)
+{
+    Request r = good(VIRTIO_GPGPU_CMD_PACKETS);
+
+    r.packets.r.prog = cpu_to_le32(NEW);
+    expect_ok(dev, r);
+}
+
+static void check_records(Device *dev, uint32_t num)
+{
+    Request r = good(VIRTIO_GPGPU_CMD_MAP_READ);
+    struct virtio_gpgpu_resp_map_read resp;
+    Response response;
+
+    send_request(dev, &r, &response);
+    check_status(&response, VIRTIO_GPGPU_S_OK, VIRTIO_GPGPU_R_NONE);
+    memcpy(&resp, response.bytes, sizeof(resp));
+    g_assert_cmpint(le32_to_cpu(resp.num_records), ==, num);
+    g_assert_cmpint(response.length, ==, sizeof(resp) + num * 16);
+    g_assert_cmpint(ldl_le_p(response.bytes + sizeof(resp)), ==, num ? 8 : 0);
+}
+
+/* The guest is told of records; when it cannot be, then as soon as it can. */
+static void check_map_data(const char *args)
+{
+    const uint64_t leave[] = {
+        insn(0x7a, 10, 0, -8, 7), insn(0x18, 1, 1, 0, MAP_RING), 0,
+        insn(0xbf, 2, 10, 0, 0), insn(0x07, 2, 0, 0, -8), MOV(3, 8), MOV(4, 0),
+        insn(0x85, 0, 0, 0, 130), MOV(0, 2), EXIT,
+    };
+    Device *dev = start_with_objects(args);
+    struct virtio_gpgpu_event event;
+    int i;
+
+    write_code(dev, leave, ARRAY_SIZE(leave));
+    expect_ok(dev, req_prog(NEW, VIRTIO_GPGPU_PROG_XDP, ARRAY_SIZE(leave)));
+    device_post_events(dev, 4);
+    leave_records(dev);
+    event = device_wait_event(dev, VIRTIO_GPGPU_EV_MAP_DATA);
+    g_assert_cmpint(le64_to_cpu(event.value), ==, MAP_RING);
+    g_assert_cmpint(le64_to_cpu(event.dropped), ==, 0);
+    check_records(dev, 2);
+    check_records(dev, 0);
+
+    /* three that are left take three more; then there is no element */
+    for (i = 0; i < 3; i++) {
+        leave_records(dev);
+        device_wait_event(dev, VIRTIO_GPGPU_EV_MAP_DATA);
+        check_records(dev, 2);
+    }
+    leave_records(dev);
+    check_records(dev, 2);
+    leave_records(dev);
+    /* the worker has sent both; what is asked now is answered behind them */
+    for (i = 0; i < 3; i++) {
+        qobject_unref(query_gpgpu(dev->guest, "gpgpu0"));
+    }
+    device_post_events(dev, 1);
+    event = device_wait_event(dev, VIRTIO_GPGPU_EV_MAP_DATA);
+    g_assert_cmpint(le64_to_cpu(event.value), ==, 0);
+    g_assert_cmpint(le64_to_cpu(event.dropped), ==, 2);
+    check_records(dev, 2);
+    stop_one(dev);
+}
+
+static void test_map_data(void)
+{
+    check_map_data(SMALL);
+}
+
+static void test_map_data_iothread(void)
+{
+    check_map_data(WITH_IOTHREAD);
 }
 
 /* Allocation on the guest's word; the limit is the operator's. */
@@ -1135,6 +1270,8 @@ static void test_long_program(void)
 const TestCase class_cases[] = {
     { "wrong-fields", test_wrong_fields },
     { "wrong-fields-iothread", test_wrong_fields_iothread },
+    { "map-data", test_map_data },
+    { "map-data-iothread", test_map_data_iothread },
     { "memory-limit", test_memory_limit },
     { "not-negotiated", test_not_negotiated },
     { "again-and-again", test_again_and_again },
