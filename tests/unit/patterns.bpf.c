@@ -42,6 +42,27 @@ struct {
 	__uint(max_entries, 1);
 } scratch SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+} records SEC(".maps");
+
+struct inner {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__type(key, __u32);
+	__type(value, __u64);
+	__uint(max_entries, 2);
+} first SEC(".maps"), second SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__type(key, __u32);
+	__uint(max_entries, 3);
+	__array(values, struct inner);
+} third SEC(".maps") = {
+	.values = { [0] = &first, [1] = &second },
+};
+
 struct cursor {
 	void *at, *end;
 	struct xdp_md *ctx;
@@ -299,6 +320,60 @@ SEC("xdp") int loops_in_loops(struct xdp_md *ctx)
 	__u32 n = 0;
 
 	return check(bpf_loop(5, outer_loop, &n, 0) == 5 && n == 0 + 0 + 1 + 3 + 6);
+}
+
+struct record {
+	__u32 port;
+	__u8 bytes[12];
+};
+
+SEC("xdp") int record_that_is_filled(struct xdp_md *ctx)
+{
+	__u8 *data = pointer(ctx->data), *end = pointer(ctx->data_end);
+	struct record *r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
+
+	if (!r)
+		return XDP_DROP;
+	if (data + sizeof(r->bytes) > end) {
+		bpf_ringbuf_discard(r, 0);
+		return XDP_DROP;
+	}
+	r->port = ctx->ingress_ifindex;
+	__builtin_memcpy(r->bytes, data, sizeof(r->bytes));
+	bpf_ringbuf_submit(r, 0);
+	return XDP_PASS;
+}
+
+/* A map that only the run finds, like one per CPU or per address; and beside it one that is known. */
+SEC("xdp") int map_from_a_map(struct xdp_md *ctx)
+{
+	__u32 which = ctx->rx_queue_index - 2, absent = ctx->ingress_ifindex, key = 1;
+	void *map = bpf_map_lookup_elem(&third, &which);
+	__u64 *value;
+
+	if (!map || bpf_map_lookup_elem(&third, &absent))
+		return XDP_DROP;
+	value = bpf_map_lookup_elem(map, &key);
+	if (!value)
+		return XDP_DROP;
+	*value += 7;
+	value = bpf_map_lookup_elem(&second, &key);
+	return check(value && *value == 7);
+}
+
+SEC("xdp") int map_or_map_from_a_map(struct xdp_md *ctx)
+{
+	__u32 which = ctx->rx_queue_index - 3, key = 0;
+	void *map = bpf_map_lookup_elem(&third, &which);
+	__u64 *value, seven = 7;
+
+	if (!map)
+		map = &second;
+	if (ctx->ingress_ifindex == 77)
+		map = &second;
+	bpf_map_update_elem(map, &key, &seven, 0);
+	value = bpf_map_lookup_elem(&first, &key);
+	return check(value && *value == 7);
 }
 
 char _license[] SEC("license") = "Dual BSD/GPL";

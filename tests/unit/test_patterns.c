@@ -67,6 +67,30 @@ START_TEST(test_pattern)
 }
 END_TEST
 
+static uint32_t number_of(struct gpgpu_object *obj, const struct gpgpu_map *map)
+{
+	struct gpgpu_map *m = NULL;
+	uint32_t number = 0;
+
+	while ((m = gpgpu_object_next_map(obj, m)) && m != map)
+		number++;
+	return number;
+}
+
+/* What the object says a map of maps holds: keys and values of 4 bytes. */
+static void add_elements(struct gpgpu_object *obj, struct gpgpu_map *map, struct run_map *to)
+{
+	struct gpgpu_declared declared;
+	uint32_t *init = calloc(16, sizeof(*init));
+
+	for (uint32_t i = 0; i < 8 && !gpgpu_map_declared(map, i, &declared); i++) {
+		init[2 * i] = declared.key;
+		init[2 * i + 1] = to->inner = number_of(obj, declared.map);
+		to->num_init++;
+	}
+	to->init = (const uint8_t *)init;
+}
+
 static void add_object(const char *path)
 {
 	struct gpgpu_program *program = NULL;
@@ -85,10 +109,13 @@ static void add_object(const char *path)
 		struct gpgpu_map_info shape;
 
 		gpgpu_map_get_info(map, &shape);
-		maps[num_maps++] = (struct run_map){ .type = shape.type,
-						     .key_size = shape.key_size,
-						     .value_size = shape.value_size,
-						     .max_entries = shape.max_entries };
+		maps[num_maps] = (struct run_map){ .type = shape.type,
+						   .key_size = shape.key_size,
+						   .value_size = shape.value_size,
+						   .max_entries = shape.max_entries };
+		if (run_map_of_maps(shape.type))
+			add_elements(obj, map, &maps[num_maps]);
+		num_maps++;
 	}
 	while ((program = gpgpu_object_next_program(obj, program)) && num_patterns < MAX_PATTERNS) {
 		struct pattern *p = &patterns[num_patterns++];

@@ -15,16 +15,22 @@
 #include "target.h"
 #include "gpgpu_bpf.h"
 
-enum { MAP_A, MAP_B, MAP_HASH, NUM_MAPS };
+enum { MAP_A, MAP_B, MAP_HASH, MAP_INNER, MAP_OUTER, MAP_RING, NUM_MAPS };
 
 /* Two arrays of one shape and a hash; keys are 4 bytes, values 8. Element 1 of A is 3, of B 2; the hash has 5: 4. */
 static const uint8_t init_a[] = { 1, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0 };
 static const uint8_t init_b[] = { 1, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0 };
 static const uint8_t init_hash[] = { 5, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0 };
+/* And a map of maps: 0 is an array of the same shape whose element 1 is 4, 1 is B. */
+static const uint8_t init_inner[] = { 1, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0 };
+static const uint8_t init_outer[] = { 0, 0, 0, 0, MAP_INNER, 0, 0, 0, 1, 0, 0, 0, MAP_B, 0, 0, 0 };
 static const struct run_map maps[NUM_MAPS] = {
 	[MAP_A] = { VIRTIO_GPGPU_MAP_ARRAY, 4, 8, 4, false, init_a, 1 },
 	[MAP_B] = { VIRTIO_GPGPU_MAP_ARRAY, 4, 8, 4, false, init_b, 1 },
 	[MAP_HASH] = { VIRTIO_GPGPU_MAP_HASH, 4, 8, 4, false, init_hash, 1 },
+	[MAP_INNER] = { VIRTIO_GPGPU_MAP_ARRAY, 4, 8, 4, false, init_inner, 1 },
+	[MAP_OUTER] = { VIRTIO_GPGPU_MAP_ARRAY_OF_MAPS, 4, 4, 3, false, init_outer, 2, MAP_INNER },
+	[MAP_RING] = { VIRTIO_GPGPU_MAP_RINGBUF, 0, 0, 4096, false, NULL, 0 },
 };
 
 struct pattern {
@@ -55,6 +61,12 @@ struct pattern {
 #define KEY(key) ST(W, R10, -4, key), MOV64X(R2, R10), ALU64K(BPF_ADD, R2, -4)
 /* r0 = element 1 of a map. */
 #define VALUE(map) KEY(1), LDMAP(R1, map), CALL(BPF_FUNC_map_lookup_elem)
+/* r0 = a map of the map of maps. */
+#define OUTER(key)                                                                           \
+	ST(W, R10, -8, key), MOV64X(R2, R10), ALU64K(BPF_ADD, R2, -8), LDMAP(R1, MAP_OUTER), \
+		CALL(BPF_FUNC_map_lookup_elem)
+/* r0 = record of 16 bytes. */
+#define RECORD LDMAP(R1, MAP_RING), MOV64K(R2, 16), MOV64K(R3, 0), CALL(BPF_FUNC_ringbuf_reserve)
 /* r8 = what r reads back from memory that anything may be in. */
 #define THROUGH_MAP(r) LDVALUE(R8, MAP_A, 0), STX(DW, R8, 0, r), LDX(DW, R8, R8, 0)
 
@@ -97,6 +109,57 @@ static const struct pattern patterns[] = {
 	       THROUGH_MAP(R3), MOV64X(R1, R8), KEY(1), CALL(BPF_FUNC_map_lookup_elem), MOV64K(R0, 2), EXIT),
 	OURS("a map with an offset, from memory", OUT_OF_BOUNDS, BEGIN, LDMAP(R3, MAP_B), THROUGH_MAP(R3),
 	       MOV64X(R1, R8), ALU64K(BPF_ADD, R1, 1), KEY(1), CALL(BPF_FUNC_map_lookup_elem), MOV64K(R0, 2), EXIT),
+	/* maps in maps */
+	XDP("a map from a map of maps", 4, OUTER(0), JK(BPF_JEQ, R0, 0, L(0)), MOV64X(R1, R0), KEY(1),
+	    CALL(BPF_FUNC_map_lookup_elem), JK(BPF_JEQ, R0, 0, L(0)), LDX(DW, R0, R0, 0), EXIT, LABEL(0), MOV64K(R0, 1), EXIT),
+	XDP("no map in a map of maps", 2, OUTER(2), JK(BPF_JEQ, R0, 0, L(0)), MOV64K(R0, 1), EXIT, LABEL(0), MOV64K(R0, 2), EXIT),
+	OURS("no map in a map of maps, not tested for", OUT_OF_BOUNDS, OUTER(2), MOV64X(R1, R0), KEY(1),
+	     CALL(BPF_FUNC_map_lookup_elem), MOV64K(R0, 2), EXIT),
+	XDP("one of two maps from a map of maps", 2, BEGIN, OUTER(0), MOV64X(R8, R0), OUTER(1), LDX(W, R2, R9, 12),
+	    JK(BPF_JEQ, R2, 2, 1), MOV64X(R0, R8), JK(BPF_JEQ, R0, 0, L(0)), MOV64X(R1, R0), KEY(1),
+	    CALL(BPF_FUNC_map_lookup_elem), JK(BPF_JEQ, R0, 0, L(0)), LDX(DW, R0, R0, 0), EXIT, LABEL(0), MOV64K(R0, 1), EXIT),
+	XDP("a map or one from a map of maps", 4, BEGIN, OUTER(0), LDX(W, R2, R9, 12), JK(BPF_JEQ, R2, 2, 2), LDMAP(R0, MAP_A),
+	    MOV64X(R1, R0), KEY(1), CALL(BPF_FUNC_map_lookup_elem), JK(BPF_JEQ, R0, 0, L(0)), LDX(DW, R0, R0, 0), EXIT,
+	    LABEL(0), MOV64K(R0, 1), EXIT),
+	XDP("one from a map of maps, or a map", 3, BEGIN, OUTER(0), LDX(W, R2, R9, 12), JK(BPF_JNE, R2, 2, 2), LDMAP(R0, MAP_A),
+	    MOV64X(R1, R0), KEY(1), CALL(BPF_FUNC_map_lookup_elem), JK(BPF_JEQ, R0, 0, L(0)), LDX(DW, R0, R0, 0), EXIT,
+	    LABEL(0), MOV64K(R0, 1), EXIT),
+	XDP("a map of a map of maps, from memory", 4, OUTER(0), JK(BPF_JEQ, R0, 0, L(0)), MOV64X(R3, R0), THROUGH_MAP(R3),
+	    MOV64X(R1, R8), KEY(1), CALL(BPF_FUNC_map_lookup_elem), JK(BPF_JEQ, R0, 0, L(0)), LDX(DW, R0, R0, 0), EXIT,
+	    LABEL(0), MOV64K(R0, 1), EXIT),
+	XDP("a map of a map of maps to a function", 4, OUTER(0), JK(BPF_JEQ, R0, 0, L(1)), MOV64X(R1, R0), CALL_LOCAL(LC(0)), EXIT,
+	    LABEL(1), MOV64K(R0, 1), EXIT, LABEL(0), KEY(1), CALL(BPF_FUNC_map_lookup_elem), JK(BPF_JEQ, R0, 0, 1),
+	    LDX(DW, R0, R0, 0), EXIT),
+	XDP("write to a value of a map in a map", 3, OUTER(0), JK(BPF_JEQ, R0, 0, L(0)), MOV64X(R1, R0), KEY(1),
+	    CALL(BPF_FUNC_map_lookup_elem), JK(BPF_JEQ, R0, 0, L(0)), ST(DW, R0, 0, 3), VALUE(MAP_INNER), LDX(DW, R0, R0, 0),
+	    EXIT, LABEL(0), MOV64K(R0, 1), EXIT),
+	XDP("value of a map in a map, or packet", 4, BEGIN, OUTER(0), JK(BPF_JEQ, R0, 0, L(0)), MOV64X(R1, R0), KEY(1),
+	    CALL(BPF_FUNC_map_lookup_elem), LDX(W, R2, R9, 12), JK(BPF_JEQ, R2, 2, 1), MOV64X(R0, R6),
+	    JK(BPF_JEQ, R0, 0, L(0)), LDX(B, R0, R0, 0), EXIT, LABEL(0), MOV64K(R0, 1), EXIT),
+	OURS("value of a map in a map, past its end", OUT_OF_BOUNDS, OUTER(0), JK(BPF_JEQ, R0, 0, L(0)), MOV64X(R1, R0), KEY(3),
+	     CALL(BPF_FUNC_map_lookup_elem), JK(BPF_JEQ, R0, 0, L(0)), LDX(DW, R0, R0, 8), LABEL(0), MOV64K(R0, 1), EXIT),
+	OURS("handle of a map in a map that there is not", OUT_OF_BOUNDS, BEGIN, LD64(R3, (32768ull + 9000) << 48),
+	     THROUGH_MAP(R3), MOV64X(R1, R8), KEY(1), CALL(BPF_FUNC_map_lookup_elem), MOV64K(R0, 2), EXIT),
+	OURS("handle of values of a map in a map that there is not", OUT_OF_BOUNDS, BEGIN, LD64(R3, (16384ull + 9000) << 48),
+	     THROUGH_MAP(R3), LDX(B, R0, R8, 0), EXIT),
+	OURS("value of a map of maps as memory", OUT_OF_BOUNDS, BEGIN, LD64(R3, (32ull + MAP_OUTER) << 48), THROUGH_MAP(R3),
+	     LDX(W, R0, R8, 0), MOV64K(R0, 2), EXIT),
+	/* records */
+	XDP("record that is filled", 2, RECORD, JK(BPF_JEQ, R0, 0, L(0)), ST(DW, R0, 0, 1), ST(DW, R0, 8, 2), MOV64X(R1, R0),
+	    MOV64K(R2, 0), CALL(BPF_FUNC_ringbuf_submit), MOV64K(R0, 2), EXIT, LABEL(0), MOV64K(R0, 1), EXIT),
+	XDP("record or stack", 2, BEGIN, ST(DW, R10, -16, 0), ST(DW, R10, -8, 0), RECORD, MOV64X(R8, R0),
+	    JK(BPF_JEQ, R8, 0, L(0)), MOV64X(R1, R8), LDX(W, R2, R9, 12), JK(BPF_JEQ, R2, 2, 2), MOV64X(R1, R10),
+	    ALU64K(BPF_ADD, R1, -16), ST(DW, R1, 0, 2), LDX(DW, R6, R8, 0), MOV64X(R1, R8), MOV64K(R2, 0),
+	    CALL(BPF_FUNC_ringbuf_submit), MOV64X(R0, R6), EXIT, LABEL(0), MOV64K(R0, 1), EXIT),
+	XDP("record that a function fills, spilled", 2, RECORD, JK(BPF_JEQ, R0, 0, L(1)), STX(DW, R10, -8, R0), MOV64X(R1, R0),
+	    CALL_LOCAL(LC(0)), LDX(DW, R1, R10, -8), LDX(DW, R6, R1, 8), MOV64K(R2, 0), CALL(BPF_FUNC_ringbuf_discard),
+	    MOV64X(R0, R6), EXIT, LABEL(1), MOV64K(R0, 1), EXIT, LABEL(0), ST(DW, R1, 0, 0), ST(DW, R1, 8, 2), MOV64K(R0, 0),
+	    EXIT),
+	OURS("record that is none", HELPER_ARG, BEGIN, VALUE(MAP_A), MOV64X(R1, R0), MOV64K(R2, 0),
+	     CALL(BPF_FUNC_ringbuf_submit), MOV64K(R0, 2), EXIT),
+	OURS("record submitted twice", HELPER_ARG, RECORD, JK(BPF_JEQ, R0, 0, L(0)), ST(DW, R0, 0, 0), ST(DW, R0, 8, 0),
+	     MOV64X(R6, R0), MOV64X(R1, R6), MOV64K(R2, 0), CALL(BPF_FUNC_ringbuf_submit), MOV64X(R1, R6), MOV64K(R2, 0),
+	     CALL(BPF_FUNC_ringbuf_submit), LABEL(0), MOV64K(R0, 2), EXIT),
 	/* spills, memory */
 	XDP("packet pointer spilled", 4, BEGIN, STX(DW, R10, -8, R6), LDX(DW, R1, R10, -8), LDX(B, R0, R1, 4), EXIT),
 	XDP("context spilled", 3, BEGIN, STX(DW, R10, -8, R9), MOV64K(R9, 0), LDX(DW, R1, R10, -8), LDX(W, R0, R1, 16),
@@ -322,6 +385,14 @@ static const struct pattern patterns[] = {
 	       ALU64K(BPF_ADD, R3, 4), THROUGH_MAP(R3), MOV64K(R1, 1), ATOMIC(DW, BPF_ADD, R8, 0, R1), MOV64K(R0, 2), EXIT),
 	XDP("aligned atomic through a pointer from memory", 2, BEGIN, MOV64X(R3, R6), ALU64K(BPF_ADD, R3, 8),
 	    THROUGH_MAP(R3), MOV64K(R1, 1), ATOMIC(DW, BPF_ADD, R8, 0, R1), MOV64K(R0, 2), EXIT),
+	/* kept in a map value from one packet to the next: harmless */
+	XDP("stack pointer from a call that has ended", 2, ST(DW, R10, -8, 1), CALL_LOCAL(LC(0)), LDVALUE(R8, MAP_A, 0),
+	    LDX(DW, R8, R8, 0), ST(DW, R8, 0, 7), LDX(DW, R0, R10, -8), ALU64K(BPF_ADD, R0, 1), EXIT, LABEL(0),
+	    ST(DW, R10, -8, 3), MOV64X(R3, R10), ALU64K(BPF_ADD, R3, -8), LDVALUE(R8, MAP_A, 0), STX(DW, R8, 0, R3),
+	    MOV64K(R0, 0), EXIT),
+	FAULTS("packet pointer from before adjust_tail, from memory", OUT_OF_BOUNDS, BEGIN, ALU64K(BPF_ADD, R6, 60),
+	       LDVALUE(R8, MAP_A, 0), STX(DW, R8, 0, R6), MOV64X(R1, R9), MOV64K(R2, -32), CALL(BPF_FUNC_xdp_adjust_tail),
+	       LDX(DW, R8, R8, 0), LDX(B, R0, R8, 0), EXIT),
 	/* arguments of kernels: buffer 0 of zeros, buffer 1 read only, byte i is i, value 2 is 1 */
 	GRID("one of two buffers", 7, LDX(DW, R6, R1, 0), LDX(DW, R7, R1, 8), LDX(DW, R2, R1, 16), MOV64X(R3, R6),
 	     JK(BPF_JEQ, R2, 0, 1), MOV64X(R3, R7), LDX(B, R0, R3, 7), STX(B, R6, 0, R0), MOV64K(R0, 0), EXIT),
