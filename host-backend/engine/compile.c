@@ -38,6 +38,7 @@ struct gp_compiler {
 	pthread_cond_t wake;
 	struct list queue;
 	struct list again; /* programs that have quick code */
+	bool one_step; /* there are none */
 	uint64_t vtime;
 	bool quit;
 	pthread_t threads[NUM_THREADS];
@@ -409,7 +410,7 @@ static void *compile_thread(void *opaque)
 			uint64_t start = gp_now();
 			struct gp_image *image;
 
-			if (in_two_steps(&compile->prog))
+			if (!compiler->one_step && in_two_steps(&compile->prog))
 				compile->prog.flags |= GP_PROG_QUICK;
 			image = make(compiler, compile, &verdict);
 			if (image && (compile->prog.flags & GP_PROG_QUICK))
@@ -515,6 +516,7 @@ struct gp_compiler *gp_compiler_new(const struct gpgpu_engine_options *options, 
 	compiler->jit_watch = -1;
 	compiler->connect = options->jit_connect;
 	compiler->opaque = options->jit_opaque;
+	compiler->one_step = options->one_step;
 	if (compiler->connect) {
 		if (!connect_jit(compiler)) {
 			g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_NOENT, "cannot reach the compiler");

@@ -13,6 +13,8 @@
 #include <string.h>
 #include "jit/lines.h"
 
+#define NOWHERE INT64_MIN /* not known yet, or code that is not in the image */
+
 enum { /* DWARF 4, section 7.21 */
        EXTENDED = 0,
        COPY = 1,
@@ -96,14 +98,14 @@ static const Elf64_Shdr *find_section(const struct table *t, const char *name)
 	return NULL;
 }
 
-/* The image's offset that the address at byte @where of the section is relocated to; -1 if there is none. */
+/* The image's offset that the address at byte @where of the section is relocated to, or NOWHERE. */
 static int64_t relocated(const struct table *t, uint64_t where)
 {
 	const Elf64_Rela *rela = (const void *)(t->elf + t->rela->sh_offset);
 	const Elf64_Shdr *symtab;
 
 	if (t->rela->sh_link >= t->header->e_shnum)
-		return -1;
+		return NOWHERE;
 	symtab = &t->sections[t->rela->sh_link];
 	for (uint64_t i = 0; i < t->rela->sh_size / sizeof(*rela); i++) {
 		const Elf64_Sym *symbols = (const void *)(t->elf + symtab->sh_offset), *sym;
@@ -113,15 +115,17 @@ static int64_t relocated(const struct table *t, uint64_t where)
 			continue;
 		sym = &symbols[ELF64_R_SYM(rela[i].r_info)];
 		if (sym->st_shndx >= t->code->num_places || t->code->place[sym->st_shndx] == GP_NOT_PLACED)
-			return -1;
+			return NOWHERE;
 		return (int64_t)(t->code->place[sym->st_shndx] + sym->st_value + (uint64_t)rela[i].r_addend);
 	}
-	return -1;
+	return NOWHERE;
 }
 
 static void add_row(struct table *t, int64_t address, uint64_t line, bool ends)
 {
-	if (address < 0 || (uint64_t)address > t->code->size) {
+	if (address == NOWHERE)
+		return;
+	if (address < 0 || address > t->code->size) {
 		t->bad = true;
 		return;
 	}
@@ -145,18 +149,25 @@ static void add_row(struct table *t, int64_t address, uint64_t line, bool ends)
 	t->num_rows++;
 }
 
+/* Wraps where a table is damaged: such a row is refused. */
+static void advance(int64_t *address, uint64_t by)
+{
+	if (*address != NOWHERE)
+		*address = (int64_t)((uint64_t)*address + by);
+}
+
 /* One sequence, up to the row that ends it. */
 static void read_sequence(struct table *t, const struct unit *u)
 {
 	const uint8_t *start = t->elf + t->lines->sh_offset, *next;
 	uint64_t line = 1, op, size;
-	int64_t address = -1;
+	int64_t address = NOWHERE;
 
 	while (!t->bad && t->at < t->end) {
 		op = take(t, 1);
 		if (op >= u->opcode_base) {
 			op -= u->opcode_base;
-			address += (int64_t)(op / u->line_range) * u->min_length;
+			advance(&address, op / u->line_range * u->min_length);
 			line += (uint64_t)(int64_t)(u->line_base + (int)(op % u->line_range));
 			add_row(t, address, line, false);
 			continue;
@@ -182,16 +193,16 @@ static void read_sequence(struct table *t, const struct unit *u)
 			add_row(t, address, line, false);
 			break;
 		case ADVANCE_PC:
-			address += (int64_t)take_leb(t, false) * u->min_length;
+			advance(&address, take_leb(t, false) * u->min_length);
 			break;
 		case ADVANCE_LINE:
 			line += take_leb(t, true);
 			break;
 		case CONST_ADD_PC:
-			address += (int64_t)((255 - u->opcode_base) / u->line_range) * u->min_length;
+			advance(&address, (uint64_t)((255 - u->opcode_base) / u->line_range) * u->min_length);
 			break;
 		case FIXED_ADVANCE_PC:
-			address += (int64_t)take(t, 2);
+			advance(&address, take(t, 2));
 			break;
 		default:
 			for (uint8_t i = 0; i < u->operands[op]; i++)

@@ -73,7 +73,7 @@ static void print_accepted(const struct loaded *l, const struct loaded_program *
 
 	print_head(l, &p->info, "accepted");
 	printf("  %s: %s bytes of code, %s bytes of stack, %.1f ms to compile\n", (const char *)caps->target,
-	       grouped(image->code_bytes), grouped(image->frame_bytes), (double)image->cpu_ns / 1e6);
+	       grouped(p->cost.code_bytes), grouped(image->frame_bytes), (double)image->cpu_ns / 1e6);
 	print_lanes(&lanes);
 	gp_image_unref(image);
 }

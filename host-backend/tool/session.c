@@ -179,6 +179,7 @@ struct session *session_open(const struct session_options *options)
 		.device = options->device ? options->device : "cpu",
 		.threads = options->threads,
 		.jit_fd = -1,
+		.one_step = true,
 		.interleave = options->interleave,
 		.interleave_seed = options->seed,
 	};
