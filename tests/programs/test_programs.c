@@ -85,6 +85,13 @@ static void check_packet(size_t link)
 	ck_assert_msg(!wrong, "%s", wrong);
 }
 
+/* Four bytes of what came out. */
+static uint32_t word(size_t at)
+{
+	return (uint32_t)out.bytes[at] << 24 | (uint32_t)out.bytes[at + 1] << 16 |
+	       (uint32_t)out.bytes[at + 2] << 8 | out.bytes[at + 3];
+}
+
 #define ck_verdict(v) ck_assert_msg(out.verdict == (v), "verdict %u, not %u", out.verdict, (v))
 
 /* ---------------------------------------------------------------------- VXLAN */
@@ -341,6 +348,68 @@ START_TEST(nat64_round_trip)
 }
 END_TEST
 
+/* An error quotes a packet of the other protocol, and says the same there. */
+START_TEST(nat64_errors)
+{
+	static const struct {
+		uint16_t type_code4, type_code6;
+		uint32_t rest4, rest6;
+	} rows[] = {
+		{ 0x0303, 0x0104, 0, 0 }, { 0x0301, 0x0100, 0, 0 },	  { 0x030a, 0x0101, 0, 0 },
+		{ 0x0302, 0x0401, 0, 6 }, { 0x0304, 0x0200, 1400, 1420 }, { 0x0b00, 0x0300, 0, 0 },
+		{ 0x0b01, 0x0301, 0, 0 },
+	};
+	struct frame f, quoted, client;
+	const char *wrong;
+
+	nat64_setup();
+	for (size_t i = 0; i < 2 * sizeof(rows) / sizeof(*rows); i++) {
+		quoted = i & 1 ? tcp_frame("10.0.0.2", "10.0.0.1", 1000, 53, 1, 2, 16)
+			       : udp_frame("10.0.0.2", "10.0.0.1", 1000, 53);
+		quoted.bytes[quoted.ip + 4] = quoted.bytes[quoted.ip + 5] = 0;
+		set16(&quoted, quoted.ip + 6, 0x4000);
+		finish(&quoted);
+		f = (struct frame){ 0 };
+		ip_header(&f, "10.0.0.1", "10.0.0.2", IPPROTO_ICMP);
+		set16(&f, f.ip + 4, 0);
+		set16(&f, f.ip + 6, 0x4000);
+		put16(&f, rows[i / 2].type_code4);
+		put16(&f, 0);
+		put32(&f, rows[i / 2].rest4);
+		put(&f, quoted.bytes + 14, quoted.length - 14);
+		finish(&f);
+		run(&f);
+		ck_verdict(XDP_TX);
+		check_packet(14);
+		ck_assert_uint_eq(word(54) >> 16, rows[i / 2].type_code6);
+		ck_assert_uint_eq(word(58), rows[i / 2].rest6);
+		/* Quoted TCP keeps its checksum. */
+		wrong = packet_wrong(out.bytes + 62, out.length - 62);
+		ck_assert_msg(!wrong || i & 1, "in the quoted packet: %s", wrong);
+		nat64_there_and_back(&f);
+	}
+	/* One about a client of the pool's. */
+	client = udp_frame("2001:db8::9", "64:ff9b::198.51.100.1", 3000, 53);
+	run(&client);
+	ck_verdict(XDP_TX);
+	f = (struct frame){ 0 };
+	ip_header(&f, "203.0.113.1", "192.0.2.64", IPPROTO_ICMP);
+	put16(&f, 0x0303);
+	put16(&f, 0);
+	put32(&f, 0);
+	put(&f, out.bytes + 14, out.length - 14);
+	finish(&f);
+	run(&f);
+	ck_verdict(XDP_TX);
+	check_packet(14);
+	wrong = packet_wrong(out.bytes + 62, out.length - 62);
+	ck_assert_msg(!wrong, "in the quoted packet: %s", wrong);
+	/* It is the client's own, but for the hops that it made. */
+	ck_assert(!memcmp(out.bytes + 62 + 8, client.bytes + 14 + 8, client.length - 14 - 8));
+	program_free(&prog);
+}
+END_TEST
+
 /* A client of many gets a port of the pool's, and what comes to it is the client's. */
 START_TEST(nat64_bindings)
 {
@@ -402,12 +471,6 @@ static void syncookie_setup(uint64_t minute)
 	address("2001:db8::80", service.addr);
 	service.family = ETHERTYPE_IPV6;
 	map_set(&prog, "services", &service, &one);
-}
-
-static uint32_t word(size_t at)
-{
-	return (uint32_t)out.bytes[at] << 24 | (uint32_t)out.bytes[at + 1] << 16 |
-	       (uint32_t)out.bytes[at + 2] << 8 | out.bytes[at + 3];
 }
 
 static void syncookie_handshake(const char *src, const char *dst)
@@ -741,6 +804,7 @@ int main(void)
 	tcase_add_test(t, vxlan_round_trip);
 	tcase_add_test(t, vxlan_learns);
 	tcase_add_test(t, nat64_round_trip);
+	tcase_add_test(t, nat64_errors);
 	tcase_add_test(t, nat64_bindings);
 	tcase_add_test(t, syncookie_round_trip);
 	tcase_add_test(t, katran_encapsulates);
