@@ -226,7 +226,8 @@ GP_RT int64_t gp_helper_perf_output(struct gp_lane *lane, struct gp_map *map, ui
 		return -E2BIG;
 	if (index != BPF_F_CURRENT_CPU && index != lane->thread->cpu)
 		return -EOPNOTSUPP;
-	return gp_put(lane, map, data, size, lane->base + lane->data_off, packet & gp_if_room(room));
+	return gp_put(lane, map, data, size, packet ? lane->base + lane->data_off : NULL,
+		      packet & gp_if_room(room));
 }
 
 /* ------------------------------------------------------------------- reader */
