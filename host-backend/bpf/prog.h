@@ -31,11 +31,10 @@ struct gp_map_desc {
 	struct gp_map_shape inner; /* *_OF_MAPS: what its elements look like */
 };
 
-#define GP_PROG_LINES (1u << 0) /* say which instruction each piece of code is of; changes no code */
+#define GP_PROG_LINES	   (1u << 0) /* say which instruction each piece of code is of; changes no code */
 #define GP_PROG_INTERLEAVE (1u << 1) /* calls env->yield before each access to what lanes share; for tests */
-#define GP_PROG_NO_SUMS (1u << 2) /* leaves loads and stores that only accumulate as they are; for tests of tests */
-
-#define GP_PROG_QUICK (1u << 3) /* code within milliseconds, a few times slower than what takes longer */
+#define GP_PROG_ALONE	   (1u << 2) /* one thread at a time runs programs on its maps: sums are not atomic */
+#define GP_PROG_QUICK	   (1u << 3) /* code within milliseconds, a few times slower than what takes longer */
 
 /* With GP_PROG_LINES: code from byte `offset` of the image on, up to the next such, is of instruction `insn`. */
 struct gp_line {

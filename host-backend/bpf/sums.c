@@ -477,7 +477,7 @@ void gp_sums_find(struct gp_sums *sums, struct gp_kinds *kinds, uint32_t flags)
 	uint32_t *edges_in;
 
 	*sums = (struct gp_sums){ .at = g_new0(struct gp_sum, kinds->prog->num_insns) };
-	if (flags & GP_PROG_NO_SUMS)
+	if (flags & GP_PROG_ALONE)
 		return;
 	site.edges_in = edges_in = count_edges(kinds);
 	site.visits = g_new(struct visit, MAX_BLOCKS);
@@ -548,7 +548,7 @@ bool gp_sums_of(const struct gp_prog *prog, struct gp_sums_info *info)
 		return false;
 	ok = gp_cfg_build(&cfg, prog, &verdict) && gp_kinds_analyse(&kinds, prog, &cfg, &verdict);
 	if (ok) {
-		gp_sums_find(&sums, &kinds, prog->flags);
+		gp_sums_find(&sums, &kinds, 0);
 		count_stores(&kinds, &sums, info);
 	}
 	gp_sums_free(&sums);

@@ -39,7 +39,7 @@ struct gp_sums {
 /*
  * gp_sums_find() - find them all.
  * @kinds: of a program that has been accepted.
- * @flags: GP_PROG_*; with GP_PROG_NO_SUMS there are none.
+ * @flags: GP_PROG_*; with GP_PROG_ALONE there are none.
  *
  * gp_sums_free() frees what was found.
  */

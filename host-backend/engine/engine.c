@@ -124,8 +124,6 @@ struct gpgpu_engine *gpgpu_engine_new(const struct gpgpu_engine_options *options
 	engine = g_new0(struct gpgpu_engine, 1);
 	engine->ops = ops;
 	engine->slice_ns = MIN(slice_us, MAX_SLICE_US) * 1000ull;
-	if (options->plain_sums)
-		engine->prog_flags |= GP_PROG_NO_SUMS;
 	if (options->interleave) {
 		engine->prog_flags |= GP_PROG_INTERLEAVE;
 		engine->slice_ns = INTERLEAVE_SLICE_NS;
@@ -153,6 +151,8 @@ struct gpgpu_engine *gpgpu_engine_new(const struct gpgpu_engine_options *options
 		goto fail;
 	engine->sched.servers = engine->servers;
 	engine->cpus = engine->fibers ? GP_FIBERS : engine->servers;
+	if (engine->cpus == 1 || options->plain_sums)
+		engine->prog_flags |= GP_PROG_ALONE;
 	if (pthread_create(&engine->timer, NULL, timer_thread, engine)) {
 		g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_NOMEM, "cannot start the timer thread");
 		goto fail;

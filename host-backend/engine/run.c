@@ -215,7 +215,6 @@ void gp_job_run(struct gp_job *job, struct gp_chunk *chunk, struct gp_thread *th
 	struct gp_env env = job->env;
 
 	env.stop = stop;
-	env.alone = engine_of(job)->servers == 1 && !engine_of(job)->fibers;
 	if (!job->prog)
 		run_copy(job, chunk, stop);
 	else if (engine_of(job)->fibers)

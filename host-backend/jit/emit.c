@@ -185,7 +185,7 @@ static void mark_constants(void)
 {
 	static const char *const names[] = { "gp_rt_arg_base",	"gp_rt_arg_size", "gp_rt_arg_writable",
 					     "gp_rt_arg_value", "gp_rt_map",	  "gp_rt_map_values",
-					     "gp_rt_map_frozen", "gp_rt_alone" };
+					     "gp_rt_map_frozen" };
 	unsigned int kind = LLVMGetMDKindIDInContext(context, "invariant.load", 14);
 	LLVMMetadataRef empty = LLVMMDNodeInContext2(context, NULL, 0);
 

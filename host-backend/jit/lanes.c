@@ -3,10 +3,11 @@
  * lanes.c - what the translator does so that lanes may run at once: sums, and interleavings for tests.
  *
  * Sums. bpf/sums.c has found loads and stores that only accumulate. The load checks the address and yields the
- * operation's neutral element; the store is the operation. It is atomic unless no other thread runs programs on
- * these maps (gp_rt_alone(), known for a whole call): a locked addition costs as much as twenty plain ones. So it
- * is where the value is not aligned, which programs do not do to counters: there the operation stays a load and a
- * store. Relaxed order suffices: a counter says nothing about other memory.
+ * operation's neutral element; the store is the operation, atomic. Relaxed order suffices: a counter says nothing
+ * about other memory. Where the value is not aligned, which programs do not do to counters, the operation stays
+ * a load and a store. A locked addition costs as much as twenty plain ones, so images that one thread runs alone
+ * (GP_PROG_ALONE) have no sums at all; asking at run time instead would take three blocks for each, and programs
+ * have a hundred.
  *
  * Interleavings. An image made with GP_PROG_INTERLEAVE calls the engine before each access to memory that other
  * lanes can see: map values, buffers, map helpers, atomics. Between any two of those, other lanes may run. What a
@@ -38,6 +39,8 @@ static LLVMValueRef aligned(struct gp_tr *tr, const struct bpf_insn *insn, LLVMV
 	const struct gp_val *ptr = &tr->state.reg[insn->dst_reg];
 	LLVMValueRef where;
 
+	if (size == 1)
+		return LLVMConstInt(tr->i1, 1, 0);
 	if (ptr->kind == GP_KIND_MAPVAL && gp_val_one_map(ptr) >= 0)
 		where = LLVMBuildAdd(tr->b, gp_tr_get(tr, insn->dst_reg), gp_tr_const(tr, insn->off), "");
 	else
@@ -57,31 +60,36 @@ static LLVMValueRef plain(struct gp_tr *tr, uint8_t op, LLVMValueRef at, LLVMVal
 	return old;
 }
 
+static LLVMValueRef atomic(struct gp_tr *tr, uint8_t op, LLVMValueRef at, LLVMValueRef value, uint32_t size)
+{
+	LLVMValueRef old = LLVMBuildAtomicRMW(tr->b, rmw(op), at, value, LLVMAtomicOrderingMonotonic, 0);
+
+	LLVMSetAlignment(old, size);
+	return old;
+}
+
 /* The operation on memory. Return: what was there before. */
 static LLVMValueRef operate(struct gp_tr *tr, const struct bpf_insn *insn, uint8_t op, LLVMValueRef at,
 			    LLVMValueRef value)
 {
-	LLVMBasicBlockRef alone, shared, next, blocks[2];
 	uint32_t size = gp_insn_size(insn);
-	LLVMValueRef cond, values[2], phi;
+	LLVMValueRef is_aligned = aligned(tr, insn, at, size), values[2], phi, branch;
+	LLVMBasicBlockRef next, blocks[2];
 
-	cond = gp_tr_rt(tr, "gp_rt_alone", &tr->lane, 1);
-	cond = LLVMBuildICmp(tr->b, LLVMIntEQ, cond, LLVMConstInt(LLVMTypeOf(cond), 0, 0), "");
-	cond = LLVMBuildAnd(tr->b, cond, aligned(tr, insn, at, size), "");
-	alone = LLVMAppendBasicBlockInContext(tr->ctx, tr->fn, "");
-	shared = LLVMAppendBasicBlockInContext(tr->ctx, tr->fn, "");
+	if (LLVMIsAConstantInt(is_aligned) && LLVMConstIntGetZExtValue(is_aligned))
+		return atomic(tr, op, at, value, size);
+	blocks[0] = LLVMAppendBasicBlockInContext(tr->ctx, tr->fn, "");
+	blocks[1] = LLVMAppendBasicBlockInContext(tr->ctx, tr->fn, "");
 	next = LLVMAppendBasicBlockInContext(tr->ctx, tr->fn, "");
-	LLVMBuildCondBr(tr->b, cond, shared, alone);
+	branch = LLVMBuildCondBr(tr->b, LLVMBuildNot(tr->b, is_aligned, ""), blocks[1], blocks[0]);
+	LLVMSetMetadata(branch, tr->md_prof, LLVMMetadataAsValue(tr->ctx, tr->unlikely));
 
-	LLVMPositionBuilderAtEnd(tr->b, shared);
-	values[0] = LLVMBuildAtomicRMW(tr->b, rmw(op), at, value, LLVMAtomicOrderingMonotonic, 0);
-	LLVMSetAlignment(values[0], size);
-	blocks[0] = shared;
+	LLVMPositionBuilderAtEnd(tr->b, blocks[0]);
+	values[0] = atomic(tr, op, at, value, size);
 	LLVMBuildBr(tr->b, next);
 
-	LLVMPositionBuilderAtEnd(tr->b, alone);
+	LLVMPositionBuilderAtEnd(tr->b, blocks[1]);
 	values[1] = plain(tr, op, at, value);
-	blocks[1] = alone;
 	LLVMBuildBr(tr->b, next);
 
 	LLVMPositionBuilderAtEnd(tr->b, next);

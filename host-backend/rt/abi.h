@@ -106,8 +106,6 @@ struct gp_env {
 	uint32_t tail_calls; /* that this packet has made before (PROG_XDP; a count of 1 where not 0) */
 	struct gp_map *fib; /* of fib_lookup; NULL: nothing is forwarded */
 	struct gp_log *log; /* of trace_printk (rt/log.h); NULL: nobody reads it */
-	uint32_t alone; /* no other thread runs programs on these maps meanwhile: sums need no lock */
-	uint32_t reserved;
 	void (*yield)(const struct gp_env *env); /* images with GP_PROG_INTERLEAVE: let other lanes run */
 };
 

@@ -327,11 +327,6 @@ GP_RT uint32_t gp_rt_faulted(struct gp_lane *lane)
 	return lane->fault;
 }
 
-GP_RT uint32_t gp_rt_alone(struct gp_lane *lane)
-{
-	return lane->env->alone;
-}
-
 GP_RT void gp_rt_yield(struct gp_lane *lane)
 {
 	lane->env->yield(lane->env);

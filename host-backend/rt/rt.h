@@ -143,7 +143,6 @@ uint32_t gp_rt_egress(struct gp_lane *lane); /* xdp_md.egress_ifindex: 0 */
 uint32_t gp_rt_burn(struct gp_lane *lane, uint64_t cost);
 void gp_rt_fault(struct gp_lane *lane, uint32_t reason, uint32_t insn);
 uint32_t gp_rt_faulted(struct gp_lane *lane); /* reason, or 0 */
-uint32_t gp_rt_alone(struct gp_lane *lane); /* nonzero: nobody else changes map values meanwhile */
 void gp_rt_yield(struct gp_lane *lane); /* other lanes may run now; GP_PROG_INTERLEAVE only */
 void gp_rt_set_stack(struct gp_lane *lane, uint8_t *base, uint64_t size);
 

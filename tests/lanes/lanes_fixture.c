@@ -29,6 +29,7 @@ static void make_objects(struct lanes *l)
 			  sizeof(struct counters), 4, 0));
 	check_ok(wire_map(l->client, CTX, MAP_flows, VIRTIO_GPGPU_MAP_HASH, 4, sizeof(struct flow),
 			  RACES_FLOWS, 0));
+	check_ok(wire_map(l->client, CTX, MAP_wide, VIRTIO_GPGPU_MAP_ARRAY, 4, sizeof(struct wide), 1, 0));
 	check_ok(wire_map(l->client, CTX, MAP_recent, VIRTIO_GPGPU_MAP_LRU_HASH, 4, 8, RACES_RECENT, 0));
 	for (uint32_t i = 0; i < MAX_BATCH; i++) {
 		struct packet *p = lanes_packet(l, i);

@@ -10,7 +10,7 @@
 #include "wire_client.h"
 
 enum { CTX = 1, BUF = 1 };
-enum { MAP_counters = 1, MAP_percpu, MAP_flows, MAP_recent };
+enum { MAP_counters = 1, MAP_percpu, MAP_flows, MAP_recent, MAP_wide };
 
 #define SLOT	   128u
 #define HEADROOM   48u

@@ -20,6 +20,7 @@
 MAP(counters, ARRAY, 4, struct counters);
 MAP(percpu, PERCPU_ARRAY, 4, struct counters);
 MAP(flows, HASH, RACES_FLOWS, struct flow);
+MAP(wide, ARRAY, 1, struct wide);
 MAP(recent, LRU_HASH, RACES_RECENT, __u64);
 
 struct packet {
@@ -67,6 +68,34 @@ PROGRAM(number)
 {
 	FIND(c, counters, 0);
 	p->body.out = c->packets++;
+	return XDP_PASS;
+}
+
+/* Each operation in each size, and what is done with the results. */
+PROGRAM(operations)
+{
+	__u32 key = 0, v = p->body.value;
+	struct wide *w = bpf_map_lookup_elem(&wide, &key);
+	__u64 old;
+
+	if (!w)
+		return XDP_ABORTED;
+	w->add += v * 0x100000001ull;
+	w->sub -= v;
+	w->or |= 1ull << (v & 63);
+	w->and &= ~(1ull << (v % 61));
+	w->xor ^= v * 0x9e3779b97f4a7c15ull;
+	w->add32 += v * 0x10001u;
+	w->add16 += v;
+	w->or16 |= 1u << (v & 15);
+	w->add8 += v;
+	w->xor8 ^= v;
+	asm volatile("r1 = *(u64 *)(%0 + 49)\n r1 += %1\n *(u64 *)(%0 + 49) = r1" ::"r"(w), "r"((__u64)v)
+		     : "r1", "memory");
+	old = w->next;
+	w->next = old + v;
+	p->body.time = old * 3 + w->next;
+	p->body.out = (w->next32 += v) ^ v;
 	return XDP_PASS;
 }
 

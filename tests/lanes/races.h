@@ -20,6 +20,16 @@ struct counters {
 	__u32 small, lock;
 };
 
+/* Every operation and size. */
+struct wide {
+	__u64 add, sub, or, and, xor;
+	__u64 next, odd[2]; /* at odd + 1: not aligned */
+	__u32 add32, next32;
+	__u16 add16, or16;
+	__u8 add8, xor8;
+	__u8 pad[2];
+};
+
 struct flow {
 	__u64 packets, tokens, time;
 };

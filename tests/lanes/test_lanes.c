@@ -157,6 +157,69 @@ START_TEST(numbers_threads)
 }
 END_TEST
 
+/* What `operations` does, one packet after the other. */
+static void operations_model(struct wide *w, uint64_t *time, uint32_t *out, uint32_t count)
+{
+	uint64_t odd;
+
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t v = lanes_packet(&l, i)->body.value;
+
+		w->add += v * 0x100000001ull;
+		w->sub -= v;
+		w->or |= 1ull << (v & 63);
+		w->and &= ~(1ull << (v % 61));
+		w->xor ^= v * 0x9e3779b97f4a7c15ull;
+		w->add32 += v * 0x10001u;
+		w->add16 = (uint16_t)(w->add16 + v);
+		w->or16 |= (uint16_t)(1u << (v & 15));
+		w->add8 = (uint8_t)(w->add8 + v);
+		w->xor8 ^= (uint8_t)v;
+		memcpy(&odd, (uint8_t *)w->odd + 1, 8);
+		odd += v;
+		memcpy((uint8_t *)w->odd + 1, &odd, 8);
+		time[i] = w->next * 3 + w->next + v;
+		w->next += v;
+		out[i] = (w->next32 += v) ^ v;
+	}
+}
+
+/* In order, everything is as in the model, whoever runs it; without, what commutes is. */
+static void check_operations(uint32_t threads, int64_t seed, bool plain_sums, uint32_t order)
+{
+	static uint64_t time[FEW];
+	static uint32_t out[FEW];
+	struct wide start_value, expected, w;
+
+	lanes_start(&l, threads, seed, plain_sums, 0);
+	fill(FEW);
+	memset(&start_value, 0xa5, sizeof(start_value));
+	expected = start_value;
+	operations_model(&expected, time, out, FEW);
+	lanes_set(&l, MAP_wide, 0, &start_value, sizeof(start_value));
+	lanes_run(&l, lanes_prog(&l, "operations"), FEW, order);
+	ck_assert(lanes_get(&l, MAP_wide, 0, &w, sizeof(w)));
+	if (threads > 1 && !order) /* which only aligned places promise */
+		memcpy(w.odd, expected.odd, sizeof(w.odd));
+	ck_assert_mem_eq(&w, &expected, sizeof(w));
+	for (uint32_t i = 0; order == ALL && i < FEW; i++) {
+		ck_assert_uint_eq(lanes_packet(&l, i)->body.time, time[i]);
+		ck_assert_uint_eq(lanes_packet(&l, i)->body.out, out[i]);
+	}
+	lanes_stop(&l);
+}
+
+START_TEST(operations)
+{
+	check_operations(1, -1, false, ALL); /* plain, one thread being alone */
+	check_operations(THREADS, -1, false, ALL); /* atomic */
+	check_operations(1, -1, true, ALL); /* loads and stores */
+	check_operations(THREADS, -1, false, 0);
+	for (int seed = 0; seed < SEEDS; seed++)
+		check_operations(1, seed, false, 0);
+}
+END_TEST
+
 /* ---------------------------------------------------------- what is no counter */
 
 START_TEST(no_sum)
@@ -631,6 +694,7 @@ int main(void)
 	tcase_add_test(tcase, count_without_sums);
 	tcase_add_loop_test(tcase, numbers, 0, SEEDS);
 	tcase_add_test(tcase, numbers_threads);
+	tcase_add_test(tcase, operations);
 	tcase_add_test(tcase, no_sum);
 	tcase_add_test(tcase, maximum);
 	tcase_add_test(tcase, by_flow);

@@ -75,7 +75,7 @@ START_TEST(compiled)
 	ck_assert_msg(sums.found == idioms[n].sums, "%s of %s: %u sums, not %u", programs[_i].name,
 		      programs[_i].cpu, sums.found, idioms[n].sums);
 	gp_sums_free(&sums);
-	find(&sums, programs[_i].insns, programs[_i].count, GP_PROG_NO_SUMS);
+	find(&sums, programs[_i].insns, programs[_i].count, GP_PROG_ALONE);
 	ck_assert_uint_eq(sums.found, 0);
 	for (uint32_t i = 0; i < programs[_i].count; i++)
 		ck_assert_mem_eq(&sums.at[i], &none, sizeof(none));
