@@ -152,6 +152,24 @@ static void free_map(struct jit_map *map)
 		region_free(map->index, index_size(map));
 }
 
+static void add_records(struct outcome *outcome, struct gp_map *map)
+{
+	static uint8_t buf[1 << 16];
+	struct virtio_gpgpu_record record;
+	uint64_t dropped;
+	uint32_t num;
+
+	while (gp_map_records_read(map, buf, sizeof(buf), &num, &dropped) > 0) {
+		const uint8_t *at = buf;
+
+		for (uint32_t i = 0; i < num; i++) {
+			memcpy(&record, at, sizeof(record));
+			outcome_add_record(outcome, at + sizeof(record), record.size);
+			at += sizeof(record) + (record.size + 7) / 8 * 8;
+		}
+	}
+}
+
 static void add_map(struct outcome *outcome, const struct run_map *from, struct jit_map *map)
 {
 	bool keyed = from->type == VIRTIO_GPGPU_MAP_HASH || from->type == VIRTIO_GPGPU_MAP_LPM_TRIE;
@@ -333,8 +351,10 @@ static void jit_run(const struct run *run, struct outcome *outcome)
 			run_packets(run, image, &env, outcome);
 		else
 			run_grid(run, image, &env, outcome);
-		for (uint32_t i = 0; i < made; i++)
+		for (uint32_t i = 0; i < made; i++) {
 			add_map(outcome, &run->maps[i], &maps[i]);
+			add_records(outcome, &maps[i].map); /* of other types there are none */
+		}
 		hunt_also(image->code, image->map_bytes);
 		address = hunt(outcome->bytes, outcome->num_bytes, &at);
 		if (address) {
