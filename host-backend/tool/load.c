@@ -3,6 +3,7 @@
  * load.c - an object's maps and programs on the session; load.h says when.
  */
 #include <errno.h>
+#include <bpf/libbpf.h>
 #include <linux/bpf.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,6 +134,16 @@ static uint32_t make_shape(struct session *s, const struct gpgpu_map_info *info,
 		.inner = inner,
 	};
 
+	if (info->type >= 32 || !(session_caps(s)->map_types & 1u << info->type)) {
+		const char *type = libbpf_bpf_map_type_str(info->type);
+
+		*refusal = (struct refusal){ .status = VIRTIO_GPGPU_S_UNSUPPORTED,
+					     .reason = VIRTIO_GPGPU_R_KIND,
+					     .detail = info->type };
+		snprintf(refusal->message, sizeof(refusal->message), "devices have no maps of type %u%s%s%s",
+			 info->type, type ? " (" : "", type ? type : "", type ? ")" : "");
+		return refusal->status;
+	}
 	memcpy(shape.name, info->name, strnlen(info->name, sizeof(shape.name) - 1));
 	return session_map(s, &shape, id, refusal);
 }

@@ -56,6 +56,10 @@ case('a refused program in one of several objects: status 1, the others are look
 r = tool('check', '--entries', 'huge', '16', path('tool_maps.bpf.o'))
 case('--entries sets the size of a map', r.returncode == 0 and len(COST.findall(r.stdout)) == 2, shown(r))
 
+r = tool('check', path('tool_xsk.bpf.o'))
+case('a kind of map that devices do not have is named',
+     r.returncode == 1 and "  map 'sockets': devices have no maps of type 17 (xskmap)\n" in r.stdout, shown(r))
+
 fails('a device that there is not', "no device named 'abacus'", 'check', '--device', 'abacus', path('tool_sort.bpf.o'))
 fails('a file that there is not', 'none.o: No such file', 'check', 'none.o')
 fails('a folder', 'not a regular file', 'check', '/')
