@@ -310,6 +310,7 @@ static const int32_t helpers[] = {
 	BPF_FUNC_xdp_load_bytes,
 	BPF_FUNC_xdp_store_bytes,
 	BPF_FUNC_map_lookup_percpu_elem,
+	BPF_FUNC_fib_lookup,
 };
 #define HELPER_MODE 0x10000 /* + the number: mode of a call */
 

@@ -17,6 +17,7 @@
 #define GEN_KEY	      (-8 * (GEN_SLOTS + 1)) /* 8 bytes */
 #define GEN_VALUE     (-8 * (GEN_SLOTS + 3)) /* 16 bytes */
 #define GEN_SPILL     (-8 * (GEN_SLOTS + 4))
+#define GEN_ROUTE     (GEN_SPILL - 40 - 64) /* behind the arguments of calls: struct bpf_fib_lookup */
 #define GEN_SUBS      3
 #define GEN_CALLBACKS 2
 #define GEN_FUNCS     (GEN_SUBS + GEN_CALLBACKS) /* callbacks behind subprograms */
@@ -47,6 +48,7 @@ enum gen_map {
 	GEN_RING,
 	GEN_PERF,
 	GEN_PROGS,
+	GEN_FIB, /* no program names it */
 	GEN_MAPS
 };
 
@@ -115,6 +117,8 @@ void gen_helper(struct gen *g);
 void gen_load_map(struct gen *g, uint8_t reg, enum gen_map map);
 void gen_data(struct gen *g);
 void gen_map(struct gen *g);
+/* gen_make_map() - that the run has it. */
+void gen_make_map(struct gen *g, enum gen_map map);
 /* gen_verdict() - R0 = what a redirect of some kind returns. */
 void gen_verdict(struct gen *g);
 /* gen_tail_call() - and it may come back. */

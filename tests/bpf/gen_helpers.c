@@ -144,6 +144,32 @@ static void compare_strings(struct gen *g)
 	gen_after_call(g);
 }
 
+/* The device answers from a map of routes, the kernel from its own, so the two are not compared. */
+static void route(struct gen *g)
+{
+	static const int16_t parts[] = { 4, 8, 48, 52, 56, 60 };
+	uint8_t address = gen_read(g);
+	bool six = gen_chance(g, 25);
+
+	gen_make_map(g, GEN_FIB);
+	gen_emit(g, MOV64X(R5, address));
+	for (int i = 0; i < 8; i++)
+		gen_emit(g, ST(DW, R10, GEN_ROUTE + 8 * i, 0));
+	gen_emit(g, ST(B, R10, GEN_ROUTE, gen_chance(g, 5) ? 1 : six ? 10 : 2));
+	gen_emit(g, ST(H, R10, GEN_ROUTE + 6, gen_below(g, 2000)));
+	gen_emit(g, ALU64K(BPF_AND, R5, 3));
+	gen_emit(g, STX(B, R10, GEN_ROUTE + 33, R5));
+	gen_emit(g, ST(B, R10, GEN_ROUTE + 32, six ? 0xfd : 10));
+	gen_emit(g, MOV64X(R1, R9));
+	gen_stack_pointer(g, R2, GEN_ROUTE);
+	gen_emit(g, MOV64K(R3, gen_chance(g, 95) ? 64 : 63));
+	gen_emit(g, MOV64K(R4, gen_chance(g, 95) ? gen_below(g, 8) : 64));
+	gen_emit(g, CALL(BPF_FUNC_fib_lookup));
+	gen_after_call(g);
+	gen_emit(g, LDX(W, R1, R10, GEN_ROUTE + parts[gen_below(g, 6)]));
+	g->live |= 2;
+}
+
 static void clock(struct gen *g)
 {
 	static const int32_t clocks[] = { BPF_FUNC_ktime_get_ns, BPF_FUNC_ktime_get_boot_ns,
@@ -188,7 +214,10 @@ void gen_helper(struct gen *g)
 			compare_strings(g);
 		return;
 	case 6:
-		copy_bytes(g);
+		if (more && !(g->without & RANDOM_WITHOUT_MAPS) && gen_chance(g, 25))
+			route(g);
+		else
+			copy_bytes(g);
 		return;
 	case 7:
 		if (more && gen_chance(g, 40)) {

@@ -38,6 +38,8 @@ static const struct {
 	[GEN_HASH_OF] = { VIRTIO_GPGPU_MAP_HASH_OF_MAPS, 4, 4, 4, 0, 4 },
 	[GEN_RING] = { VIRTIO_GPGPU_MAP_RINGBUF, 0, 0, 65536, 0, 0 },
 	[GEN_PERF] = { VIRTIO_GPGPU_MAP_PERF_EVENT_ARRAY, 4, 4, 4, 0, 0 },
+	[GEN_FIB] = { VIRTIO_GPGPU_MAP_FIB, sizeof(struct virtio_gpgpu_fib_key),
+		      sizeof(struct virtio_gpgpu_fib_entry), 16, 1, 6 },
 	[GEN_PROGS] = { VIRTIO_GPGPU_MAP_PROG_ARRAY, 4, 4, 4, 0, 0 },
 };
 
@@ -65,10 +67,32 @@ static struct run_map *add_map(struct gen *g, enum gen_map like, uint8_t **init)
 	return map;
 }
 
+/* A route to 10.x, or fd..., which queries ask for. */
+static void fill_route(struct gen *g, uint8_t *at)
+{
+	static const uint32_t mtus[] = { 0, 64, 1500 };
+	bool six = gen_chance(g, 30);
+	struct virtio_gpgpu_fib_key key = { .prefixlen = 32 + (six ? 8 : gen_below(g, 25)),
+					    .family = six ? VIRTIO_GPGPU_FIB_INET6 : VIRTIO_GPGPU_FIB_INET,
+					    .addr = { six ? 0xfd : 10, (uint8_t)gen_below(g, 3) } };
+	struct virtio_gpgpu_fib_entry entry = { .ifindex = 1 + gen_below(g, 9),
+						.mtu = mtus[gen_below(g, 3)],
+						.smac = { 2, 0, 0, 0, 0, (uint8_t)gen_random(g) },
+						.dmac = { 2, 0, 0, 0, 1, (uint8_t)gen_random(g) },
+						.flags = gen_chance(g, 60) ? 0 : gen_below(g, 16) };
+
+	memcpy(at, &key, sizeof(key));
+	memcpy(at + sizeof(key), &entry, sizeof(entry));
+}
+
 static void fill_element(struct gen *g, enum gen_map which, uint32_t i, uint32_t first_inner, uint8_t *at)
 {
 	uint32_t key[2] = { i, 0 }, key_size = shapes[which].key_size, value = 0;
 
+	if (which == GEN_FIB) {
+		fill_route(g, at);
+		return;
+	}
 	if (which == GEN_LPM) {
 		key[0] = gen_below(g, 33);
 		key[1] = 10 | gen_below(g, 3) << 8 | gen_below(g, 2) << 16 | gen_below(g, 2) << 31;
@@ -130,8 +154,8 @@ static uint32_t make_map(struct gen *g, enum gen_map which)
 	for (uint32_t k = 0; k < num; k++)
 		fill_element(g, which, k, first, init + k * element);
 	map->num_init = num;
-	/* CPUs that the machine may not have; perf events that nobody opened; queues of the kernel's. */
-	if (which == GEN_CPUMAP || which == GEN_PERF)
+	/* CPUs that the machine may not have; perf events that nobody opened; routes of the machine's own. */
+	if (which == GEN_CPUMAP || which == GEN_PERF || which == GEN_FIB)
 		g->made->no_kernel = true;
 	return g->made->run.num_maps - 1;
 }
@@ -141,6 +165,11 @@ static uint32_t map_index(struct gen *g, enum gen_map which)
 	if (!g->map_at[which])
 		g->map_at[which] = make_map(g, which) + 1;
 	return g->map_at[which] - 1;
+}
+
+void gen_make_map(struct gen *g, enum gen_map map)
+{
+	map_index(g, map);
 }
 
 void gen_load_map(struct gen *g, uint8_t reg, enum gen_map map)

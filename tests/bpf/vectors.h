@@ -87,6 +87,7 @@ enum {
 	MAP_PERF, /* 4 */
 	MAP_PROGS, /* 4; 0: tail 0, 1: tail 1 */
 	MAP_STRINGS, /* 24 bytes, read only; at 0 "GET", at 4 "PUT", at 8 "GEX", at 12 "GEA", at 16 "GE\xff" */
+	MAP_FIB, /* 10/8, 10.1/16 with MTU 100, 10.2/16 a black hole, 10.3/16 without a neighbour, fd00::/8 */
 	VECTOR_MAPS
 };
 

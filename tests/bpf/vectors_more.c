@@ -48,6 +48,13 @@
 	ST(W, R10, -8, 0x544547), MOV64X(R1, R10), ALU_ADD(R1, -8), MOV64K(R2, size),            \
 		LDVALUE(R3, MAP_STRINGS, offset), CALL(BPF_FUNC_strncmp), JK(BPF_JEQ, R0, 0, 2), \
 		ALU32K(BPF_ARSH, R0, 31), ALU32K(BPF_OR, R0, 1)
+/* The way to @a.@b..., of @bytes; struct bpf_fib_lookup is at -64. */
+#define ROUTE(family, a, b, bytes, size, flags)                                                          \
+	ST(DW, R10, -64, 0), ST(DW, R10, -56, 0), ST(DW, R10, -48, 0), ST(DW, R10, -40, 0),              \
+		ST(DW, R10, -32, 0), ST(DW, R10, -24, 0), ST(DW, R10, -16, 0), ST(DW, R10, -8, 0),       \
+		ST(B, R10, -64, family), ST(H, R10, -58, bytes), ST(B, R10, -32, a), ST(B, R10, -31, b), \
+		MOV64X(R1, R9), MOV64X(R2, R10), ALU_ADD(R2, -64), MOV64K(R3, size), MOV64K(R4, flags),  \
+		CALL(BPF_FUNC_fib_lookup)
 #define CLOCK(helper)                                                                                      \
 	CALL(helper), MOV64X(R6, R0), CALL(helper), MOV64X(R7, R0), MOV64K(R0, 1), JX(BPF_JGE, R7, R6, 1), \
 		MOV64K(R0, 0)
@@ -409,6 +416,23 @@ const struct vector more_vectors[] = {
 	VX("perf_event_output to another CPU's place", -EOPNOTSUPP, EVENT(3, 16)),
 	VX("perf_event_output over the end", -E2BIG, EVENT(4, 16)),
 	VX("perf_event_output with a flag that is none", -EINVAL, EVENT(1ull << 52, 16)),
+
+	/* ---- routes */
+	VX("fib_lookup: the longest prefix", 2, ROUTE(2, 10, 1, 100, 64, 0), LDX(W, R0, R10, -56)),
+	VX("fib_lookup: its result", BPF_FIB_LKUP_RET_SUCCESS, ROUTE(2, 10, 1, 100, 64, 0)),
+	VX("fib_lookup: a shorter one", 1, ROUTE(2, 10, 9, 100, 64, 0), LDX(W, R0, R10, -56)),
+	VX("fib_lookup: IPv6", 5, ROUTE(10, 0xfd, 0, 100, 64, 0), LDX(W, R0, R10, -56)),
+	VX("fib_lookup: MAC addresses", 0x0201, ROUTE(2, 10, 1, 100, 64, 0), LDX(B, R0, R10, -7),
+	   ALU64K(BPF_LSH, R0, 8), LDX(B, R1, R10, -2), ALU64X(BPF_OR, R0, R1)),
+	VX("fib_lookup: the MTU", 100, ROUTE(2, 10, 1, 100, 64, 0), LDX(H, R0, R10, -58)),
+	VX("fib_lookup: longer than the MTU", BPF_FIB_LKUP_RET_FRAG_NEEDED, ROUTE(2, 10, 1, 101, 64, 0)),
+	VX("fib_lookup: a black hole", BPF_FIB_LKUP_RET_BLACKHOLE, ROUTE(2, 10, 2, 100, 64, 0)),
+	VX("fib_lookup: no neighbour", BPF_FIB_LKUP_RET_NO_NEIGH, ROUTE(2, 10, 3, 100, 64, 0)),
+	VX("fib_lookup: no neighbour is asked for", BPF_FIB_LKUP_RET_SUCCESS, ROUTE(2, 10, 3, 100, 64, 4)),
+	VX("fib_lookup: no route", BPF_FIB_LKUP_RET_NOT_FWDED, ROUTE(2, 11, 1, 100, 64, 0)),
+	VX("fib_lookup: a family that is none", -EAFNOSUPPORT, ROUTE(1, 10, 1, 100, 64, 0)),
+	VX("fib_lookup: too few bytes", -EINVAL, ROUTE(2, 10, 1, 100, 63, 0)),
+	VX("fib_lookup: a flag that is none", -EINVAL, ROUTE(2, 10, 1, 100, 64, 1 << 20)),
 
 	/* ---- other helpers */
 	V("strncmp: equal", 0, COMPARE(4, 0)),

@@ -314,6 +314,18 @@ static const uint8_t hash_of_init[] = { PUT32(5), PUT32(MAP_INNER), PUT32(6), PU
 static const uint8_t progs_init[] = { PUT32(0), PUT32(0), PUT32(1), PUT32(1) };
 static const uint8_t strings_init[] = "\0\0\0\0GET\0PUT\0GEX\0GEA\0GE\xff\0\0\0\0";
 
+/* Key: 32 + bits, family, address. Value: port, MTU, two MAC addresses, flags, nothing. */
+#define ROUTE(bits, family, a, b, port, mtu, flags)                                                          \
+	PUT32(32 + (bits)), PUT32(family), a, b, 0, 0, PUT64(0), PUT32(0), PUT32(port), PUT32(mtu), 2, 0, 0, \
+		0, 0, port, 2, 0, 0, 0, 1, port, PUT32(flags), PUT64(0)
+static const uint8_t fib_init[] = {
+	ROUTE(8, VIRTIO_GPGPU_FIB_INET, 10, 0, 1, 0, 0),
+	ROUTE(16, VIRTIO_GPGPU_FIB_INET, 10, 1, 2, 100, 0),
+	ROUTE(16, VIRTIO_GPGPU_FIB_INET, 10, 2, 3, 0, VIRTIO_GPGPU_FIB_F_BLACKHOLE),
+	ROUTE(16, VIRTIO_GPGPU_FIB_INET, 10, 3, 4, 0, VIRTIO_GPGPU_FIB_F_NO_NEIGH),
+	ROUTE(8, VIRTIO_GPGPU_FIB_INET6, 0xfd, 0, 5, 0, 0),
+};
+
 #define MAP(kind, key, value, entries, from, num) \
 	{ .type = VIRTIO_GPGPU_MAP_##kind,        \
 	  .key_size = (key),                      \
@@ -351,6 +363,7 @@ static const struct run_map maps[VECTOR_MAPS] = {
 	[MAP_RING] = MAP(RINGBUF, 0, 0, 4096, NULL, 0),
 	[MAP_PERF] = MAP(PERF_EVENT_ARRAY, 4, 4, 4, NULL, 0),
 	[MAP_PROGS] = MAP(PROG_ARRAY, 4, 4, 4, progs_init, 2),
+	[MAP_FIB] = MAP(FIB, 24, 32, 16, fib_init, 5),
 	[MAP_STRINGS] = { .type = VIRTIO_GPGPU_MAP_ARRAY,
 			  .key_size = 4,
 			  .value_size = 24,
@@ -406,9 +419,12 @@ static void use_maps(struct run *run, struct used_maps *used, struct bpf_insn *i
 {
 	uint32_t wanted = 0;
 
-	for (uint32_t i = 0; i < run->num_insns; i++)
+	for (uint32_t i = 0; i < run->num_insns; i++) {
 		if (names_map(&insns[i]) && (uint32_t)insns[i].imm < VECTOR_MAPS)
 			wanted |= 1u << insns[i].imm;
+		if (insns[i].code == (BPF_JMP | BPF_CALL) && insns[i].imm == BPF_FUNC_fib_lookup)
+			wanted |= 1u << MAP_FIB;
+	}
 	if (wanted & (1u << MAP_ARRAY_OF | 1u << MAP_HASH_OF))
 		wanted |= 1u << MAP_INNER | 1u << MAP_INNER_2;
 	memset(used, 0, sizeof(*used));

@@ -16,6 +16,8 @@
 
 #define MAX_ROUNDS     (8u << 20)
 #define MAX_TAIL_CALLS 33u
+#define FIB_SKIP_NEIGH 4u
+#define FIB_FLAGS      7u /* DIRECT, OUTPUT, SKIP_NEIGH */
 
 /*
  * One's complement sum of 32-bit words: what is taken away counts as its complement. Only the sum folded
@@ -224,6 +226,77 @@ static void loop(struct machine *m, const uint64_t *arg)
 	m->reg[0] = i;
 }
 
+/* Why a route leads nowhere; 0 if it does not. */
+static int64_t no_way(const struct virtio_gpgpu_fib_entry *entry)
+{
+	if (entry->flags & VIRTIO_GPGPU_FIB_F_BLACKHOLE)
+		return BPF_FIB_LKUP_RET_BLACKHOLE;
+	if (entry->flags & VIRTIO_GPGPU_FIB_F_UNREACHABLE)
+		return BPF_FIB_LKUP_RET_UNREACHABLE;
+	return entry->flags & VIRTIO_GPGPU_FIB_F_PROHIBIT ? BPF_FIB_LKUP_RET_PROHIBIT : 0;
+}
+
+/* What the kernel fills in, in its order. @query: of one whose packet is not too long has no MTU yet. */
+static int64_t route(const struct virtio_gpgpu_fib_entry *entry, struct bpf_fib_lookup *query, uint64_t flags)
+{
+	int64_t why = no_way(entry);
+
+	if (why)
+		return why;
+	if (entry->mtu && query->tot_len > entry->mtu) {
+		query->mtu_result = (uint16_t)entry->mtu;
+		return BPF_FIB_LKUP_RET_FRAG_NEEDED;
+	}
+	query->rt_metric = 0;
+	query->ifindex = entry->ifindex;
+	if (!(flags & FIB_SKIP_NEIGH)) {
+		if (entry->flags & VIRTIO_GPGPU_FIB_F_NO_NEIGH)
+			return BPF_FIB_LKUP_RET_NO_NEIGH;
+		memcpy(query->smac, entry->smac, sizeof(query->smac));
+		memcpy(query->dmac, entry->dmac, sizeof(query->dmac));
+	}
+	query->h_vlan_proto = 0;
+	query->h_vlan_TCI = 0;
+	if (entry->mtu)
+		query->mtu_result = (uint16_t)entry->mtu;
+	return BPF_FIB_LKUP_RET_SUCCESS;
+}
+
+static void fib_lookup(struct machine *m, const uint64_t *arg)
+{
+	uint8_t *at = interp_mem(m, arg[1], (uint32_t)arg[2], true);
+	struct virtio_gpgpu_fib_key key = { 0 };
+	struct virtio_gpgpu_fib_entry entry;
+	struct bpf_fib_lookup query;
+	const void *found;
+
+	if (!at)
+		return;
+	if ((uint32_t)arg[2] < sizeof(query) || (uint32_t)arg[3] & ~FIB_FLAGS) {
+		m->reg[0] = (uint64_t)-EINVAL;
+		return;
+	}
+	memcpy(&query, at, sizeof(query));
+	key.family = query.family;
+	if (query.family == VIRTIO_GPGPU_FIB_INET) {
+		key.prefixlen = 32 + 32;
+		memcpy(key.addr, &query.ipv4_dst, 4);
+	} else if (query.family == VIRTIO_GPGPU_FIB_INET6) {
+		key.prefixlen = 32 + 128;
+		memcpy(key.addr, query.ipv6_dst, 16);
+	} else {
+		m->reg[0] = (uint64_t)-EAFNOSUPPORT;
+		return;
+	}
+	m->reg[0] = BPF_FIB_LKUP_RET_NOT_FWDED;
+	found = m->env->fib ? interp_map_lookup(m->env->fib, &key, 0) : NULL;
+	if (!found)
+		return;
+	memcpy(&entry, found, sizeof(entry));
+	m->reg[0] = (uint64_t)route(&entry, &query, (uint32_t)arg[3]);
+	memcpy(at, &query, sizeof(query));
+}
+
 static void tail_call(struct machine *m, const uint64_t *arg)
 {
 	uint32_t index, n = (uint32_t)arg[2];
@@ -281,6 +354,10 @@ static void dispatch(struct machine *m, uint32_t number, const uint64_t *arg)
 			m->reg[0] = arg[1] ? XDP_ABORTED : XDP_REDIRECT;
 			if (!arg[1])
 				m->egress_port = (uint32_t)arg[0];
+			return;
+		case BPF_FUNC_fib_lookup:
+			if (context_arg(m, arg[0]))
+				fib_lookup(m, arg);
 			return;
 		case BPF_FUNC_tail_call:
 			if (context_arg(m, arg[0]))
