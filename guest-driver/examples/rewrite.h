@@ -93,6 +93,13 @@ static __always_inline __u32 hash_finish(__u32 hash)
 	return hash ^ hash >> 16;
 }
 
+/*
+ * Copies a header between the stack or a map and a packet. Frames begin at even addresses and headers are of even
+ * length, which the compiler does not know and would copy byte by byte.
+ */
+#define copy_header(to, from, size) \
+	__builtin_memcpy(__builtin_assume_aligned(to, 2), __builtin_assume_aligned(from, 2), size)
+
 static __always_inline void outer_ethernet(struct ethhdr *eth, const __u8 dst[ETH_ALEN],
 					   const __u8 src[ETH_ALEN], __u16 proto)
 {

@@ -222,7 +222,7 @@ static __always_inline int put_outer(struct xdp_md *ctx, const void *outer, __u3
 	data = (void *)(long)ctx->data;
 	if (data + size > (void *)(long)ctx->data_end)
 		return -1;
-	__builtin_memcpy(data, outer, size);
+	copy_header(data, outer, size);
 	return 0;
 }
 

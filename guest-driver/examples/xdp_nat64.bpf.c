@@ -210,23 +210,24 @@ static __always_inline __be16 client_port(const struct packet *p, const struct s
 
 /* What is in front of IP: addresses and up to two VLAN tags. */
 struct link {
-	__u8 bytes[sizeof(struct ethhdr) + MAX_VLAN_TAGS * sizeof(struct vlan_tag)];
+	__attribute__((
+		aligned(4))) __u8 bytes[sizeof(struct ethhdr) + MAX_VLAN_TAGS * sizeof(struct vlan_tag)];
 };
 
 static __always_inline void put_link(void *data, const struct link *link, const struct settings *s,
 				     __u32 tags, __be16 proto)
 {
-	__builtin_memcpy(data, s->dst_mac, ETH_ALEN);
-	__builtin_memcpy(data + ETH_ALEN, s->src_mac, ETH_ALEN);
+	copy_header(data, s->dst_mac, ETH_ALEN);
+	copy_header(data + ETH_ALEN, s->src_mac, ETH_ALEN);
 	/* The last two bytes of each variant say what follows. */
 	if (tags == 0) {
-		__builtin_memcpy(data + 12, &proto, 2);
+		copy_header(data + 12, &proto, 2);
 	} else if (tags == 1) {
-		__builtin_memcpy(data + 12, link->bytes + 12, 4);
-		__builtin_memcpy(data + 16, &proto, 2);
+		copy_header(data + 12, link->bytes + 12, 4);
+		copy_header(data + 16, &proto, 2);
 	} else {
-		__builtin_memcpy(data + 12, link->bytes + 12, 8);
-		__builtin_memcpy(data + 20, &proto, 2);
+		copy_header(data + 12, link->bytes + 12, 8);
+		copy_header(data + 20, &proto, 2);
 	}
 }
 
@@ -244,7 +245,7 @@ static __always_inline void *put_headers(struct xdp_md *ctx, const struct packet
 	/* IP's own header makes every frame as long as this. */
 	if (data + sizeof(link) > end)
 		return NULL;
-	__builtin_memcpy(&link, data, sizeof(link));
+	copy_header(&link, data, sizeof(link));
 	if (bpf_xdp_adjust_head(ctx, (int)p->l4 - (int)(before + size)))
 		return NULL;
 	data = (void *)(long)ctx->data;
@@ -255,7 +256,7 @@ static __always_inline void *put_headers(struct xdp_md *ctx, const struct packet
 	data += before;
 	if (data + size > end)
 		return NULL;
-	__builtin_memcpy(data, ip, size);
+	copy_header(data, ip, size);
 	return data + size;
 }
 
@@ -488,24 +489,26 @@ static __always_inline int find_host6(struct xdp_md *ctx, const struct packet *p
 {
 	struct pool_port key = { .port = p->port, .proto = p->flow.proto };
 	__be32 dst4 = p->flow.dst[0];
+	__be16 port = p->port;
 	struct addr6 *fixed, dst;
 	struct client *c;
 
 	fixed = bpf_map_lookup_elem(&hosts4, &dst4);
 	if (fixed) {
 		dst = *fixed;
-		return to6(ctx, p, s, &dst, p->port);
+	} else {
+		if (p->is_fragment)
+			return drop(TOTAL_FRAGMENT, p);
+		/* Bindings go by IPv6's number of ICMP. */
+		if (key.proto == IPPROTO_ICMP)
+			key.proto = IPPROTO_ICMPV6;
+		c = bpf_map_lookup_elem(&bindings4, &key);
+		if (!c)
+			return drop(TOTAL_NO_BINDING, p);
+		dst = c->addr;
+		port = c->port;
 	}
-	if (p->is_fragment)
-		return drop(TOTAL_FRAGMENT, p);
-	/* Bindings go by IPv6's number of ICMP. */
-	if (key.proto == IPPROTO_ICMP)
-		key.proto = IPPROTO_ICMPV6;
-	c = bpf_map_lookup_elem(&bindings4, &key);
-	if (!c)
-		return drop(TOTAL_NO_BINDING, p);
-	dst = c->addr;
-	return to6(ctx, p, s, &dst, c->port);
+	return to6(ctx, p, s, &dst, port);
 }
 
 /* ---------------------------------------------------------------- ICMP errors */
@@ -746,7 +749,7 @@ static __always_inline int handle_error4(struct xdp_md *ctx, const struct cursor
 	end = (void *)(long)ctx->data_end;
 	if (!l4 || l4 + sizeof(new->quoted) > end)
 		return drop(TOTAL_NO_ROOM, p);
-	__builtin_memcpy(l4, &new->quoted, sizeof(new->quoted));
+	copy_header(l4, &new->quoted, sizeof(new->quoted));
 	count(&totals, TOTAL_ERROR6, p->bytes);
 	return XDP_TX;
 }
@@ -847,7 +850,7 @@ static __always_inline int handle_error6(struct xdp_md *ctx, const struct cursor
 	end = (void *)(long)ctx->data_end;
 	if (!l4 || l4 + sizeof(new->quoted) > end)
 		return drop(TOTAL_NO_ROOM, p);
-	__builtin_memcpy(l4, &new->quoted, sizeof(new->quoted));
+	copy_header(l4, &new->quoted, sizeof(new->quoted));
 	count(&totals, TOTAL_ERROR4, p->bytes);
 	return XDP_TX;
 }

@@ -278,8 +278,8 @@ static __always_inline int put_answer4(void *pos, void *end, const struct flow *
 	outer_ipv4(&ip, IPPROTO_TCP, size, f->dst[0], f->src[0]);
 	if (pos + sizeof(ip) + size > end)
 		return -1;
-	__builtin_memcpy(pos, &ip, sizeof(ip));
-	__builtin_memcpy(pos + sizeof(ip), a, size);
+	copy_header(pos, &ip, sizeof(ip));
+	copy_header(pos + sizeof(ip), a, size);
 	return 0;
 }
 
@@ -298,8 +298,8 @@ static __always_inline int put_answer6(void *pos, void *end, const struct flow *
 	outer_ipv6(&ip, IPPROTO_TCP, size, f->dst, f->src);
 	if (pos + sizeof(ip) + size > end)
 		return -1;
-	__builtin_memcpy(pos, &ip, sizeof(ip));
-	__builtin_memcpy(pos + sizeof(ip), a, size);
+	copy_header(pos, &ip, sizeof(ip));
+	copy_header(pos + sizeof(ip), a, size);
 	return 0;
 }
 

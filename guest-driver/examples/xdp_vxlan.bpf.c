@@ -208,7 +208,7 @@ static __always_inline int encapsulate4(struct xdp_md *ctx, const struct setting
 	data = (void *)(long)ctx->data;
 	if (data + OUTER4 + sizeof(o.inner) > (void *)(long)ctx->data_end)
 		return -1;
-	__builtin_memcpy(data, &o.eth, OUTER4 + sizeof(o.inner));
+	copy_header(data, &o.eth, OUTER4 + sizeof(o.inner));
 	return 0;
 }
 
@@ -230,7 +230,7 @@ static __always_inline int encapsulate6(struct xdp_md *ctx, const struct setting
 	data = (void *)(long)ctx->data;
 	if (data + OUTER6 + sizeof(o.inner) > (void *)(long)ctx->data_end)
 		return -1;
-	__builtin_memcpy(data, &o.eth, OUTER6 + sizeof(o.inner));
+	copy_header(data, &o.eth, OUTER6 + sizeof(o.inner));
 	return 0;
 }
 
@@ -334,7 +334,7 @@ static __always_inline int decapsulate(struct xdp_md *ctx, const struct settings
 	if (!(vxlan->flags & bpf_htonl(VXLAN_VNI)))
 		return drop(TOTAL_BAD_VXLAN, bytes);
 	vni = bpf_ntohl(vxlan->vni) >> 8;
-	__builtin_memcpy(&inner, vxlan + 1, sizeof(inner));
+	copy_header(&inner, vxlan + 1, sizeof(inner));
 	vlan = bpf_map_lookup_elem(&vlans, &vni);
 	if (!vlan)
 		return drop(TOTAL_UNKNOWN_VNI, bytes);

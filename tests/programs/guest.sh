@@ -63,7 +63,7 @@ kernels() {
 		to=$(reference "$program" ${map:+"$map" "$entry"})
 		case $seen in *"$to "*) continue ;; esac
 		seen="$seen$to "
-		while [ "$(find $work -name 'kernel-*.status' | wc -l)" -ge 3 ]; do sleep 0.2; done
+		while [ "$(cat $work/kernel-*.status 2>/dev/null | wc -l)" -ge 3 ]; do sleep 0.2; done
 		kernel "$to" "$program" ${map:+"$map" "$entry"} >"$to.log" 2>&1 </dev/null
 		echo $? >"$to.status"
 	done <$here/programs/cases
