@@ -85,13 +85,15 @@ static const Elf64_Shdr *find_section(const struct table *t, const char *name)
 {
 	const Elf64_Shdr *names = &t->sections[t->header->e_shstrndx];
 
-	if (t->header->e_shstrndx >= t->header->e_shnum)
+	if (t->header->e_shstrndx >= t->header->e_shnum || names->sh_type != SHT_STRTAB)
 		return NULL;
 	for (int i = 0; i < t->header->e_shnum; i++) {
 		const Elf64_Shdr *s = &t->sections[i];
 		size_t size = strlen(name) + 1;
 
-		if (s->sh_name < names->sh_size && size <= names->sh_size - s->sh_name &&
+		/* Only those without bytes may lie outside. */
+		if (s->sh_type != SHT_NOBITS && s->sh_name < names->sh_size &&
+		    size <= names->sh_size - s->sh_name &&
 		    !memcmp(t->elf + names->sh_offset + s->sh_name, name, size))
 			return s;
 	}
@@ -107,6 +109,8 @@ static int64_t relocated(const struct table *t, uint64_t where)
 	if (t->rela->sh_link >= t->header->e_shnum)
 		return NOWHERE;
 	symtab = &t->sections[t->rela->sh_link];
+	if (symtab->sh_type != SHT_SYMTAB || symtab->sh_offset % 8)
+		return NOWHERE;
 	for (uint64_t i = 0; i < t->rela->sh_size / sizeof(*rela); i++) {
 		const Elf64_Sym *symbols = (const void *)(t->elf + symtab->sh_offset), *sym;
 
