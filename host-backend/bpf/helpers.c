@@ -101,7 +101,8 @@ static const struct gp_helper helpers[] = {
 };
 
 static const char lanes_lock[] = "lanes of one wave would wait for each other; use atomics",
-		  no_callback[] = "callbacks from the device are not built; loop over indices instead",
+		  no_timer[] = "a timer would run where no packet is; let the guest do at that time what is to be done",
+		  no_cookie[] = "the secret of the guest's cookies stays in its kernel; make your own from a secret in a map",
 		  no_kernel[] = "it reads or controls the kernel that a program runs in; on a device there is none";
 
 /* Helpers that a program may well use, and why they are not to be had. */
@@ -111,11 +112,11 @@ static const struct {
 } refused[] = {
 	{ BPF_FUNC_spin_lock, lanes_lock },
 	{ BPF_FUNC_spin_unlock, lanes_lock },
-	{ BPF_FUNC_for_each_map_elem, no_callback },
-	{ BPF_FUNC_timer_init, no_callback },
-	{ BPF_FUNC_timer_set_callback, no_callback },
-	{ BPF_FUNC_timer_start, no_callback },
-	{ BPF_FUNC_timer_cancel, no_callback },
+	{ BPF_FUNC_for_each_map_elem, "a map changes while others run; keep what is to be walked in an array, and count" },
+	{ BPF_FUNC_timer_init, no_timer },
+	{ BPF_FUNC_timer_set_callback, no_timer },
+	{ BPF_FUNC_timer_start, no_timer },
+	{ BPF_FUNC_timer_cancel, no_timer },
 	{ BPF_FUNC_kptr_xchg, "pointers to kernel objects do not exist on a device" },
 	{ BPF_FUNC_dynptr_from_mem, "dynptrs are not built; use packet pointers, xdp_load_bytes and ringbuf_output" },
 	{ BPF_FUNC_dynptr_read, "dynptrs are not built; use packet pointers or xdp_load_bytes" },
@@ -124,7 +125,7 @@ static const struct {
 	{ BPF_FUNC_ringbuf_reserve_dynptr, "dynptrs are not built; use bpf_ringbuf_reserve or bpf_ringbuf_output" },
 	{ BPF_FUNC_ringbuf_submit_dynptr, "dynptrs are not built; use bpf_ringbuf_submit" },
 	{ BPF_FUNC_ringbuf_discard_dynptr, "dynptrs are not built; use bpf_ringbuf_discard" },
-	{ BPF_FUNC_user_ringbuf_drain, no_callback },
+	{ BPF_FUNC_user_ringbuf_drain, "records only go from the device to the guest; use a queue" },
 	{ BPF_FUNC_perf_event_read, no_kernel },
 	{ BPF_FUNC_probe_read, no_kernel },
 	{ BPF_FUNC_probe_read_kernel, no_kernel },
@@ -135,8 +136,12 @@ static const struct {
 	{ BPF_FUNC_sk_lookup_udp, "the guest's sockets are not on the device" },
 	{ BPF_FUNC_skc_lookup_tcp, "the guest's sockets are not on the device" },
 	{ BPF_FUNC_sk_release, "the guest's sockets are not on the device" },
-	{ BPF_FUNC_tcp_check_syncookie, "the guest's sockets are not on the device" },
-	{ BPF_FUNC_tcp_gen_syncookie, "the guest's sockets are not on the device" },
+	{ BPF_FUNC_tcp_check_syncookie, no_cookie },
+	{ BPF_FUNC_tcp_gen_syncookie, no_cookie },
+	{ BPF_FUNC_tcp_raw_gen_syncookie_ipv4, no_cookie },
+	{ BPF_FUNC_tcp_raw_gen_syncookie_ipv6, no_cookie },
+	{ BPF_FUNC_tcp_raw_check_syncookie_ipv4, no_cookie },
+	{ BPF_FUNC_tcp_raw_check_syncookie_ipv6, no_cookie },
 	{ BPF_FUNC_check_mtu, "the guest's interfaces are not on the device; bpf_fib_lookup knows the MTU of a route" },
 	{ BPF_FUNC_trace_vprintk, "use bpf_trace_printk with up to three arguments" },
 	{ BPF_FUNC_snprintf, "strings are not made on the device; send the numbers in a record" },
