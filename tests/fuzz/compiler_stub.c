@@ -130,8 +130,19 @@ struct gp_image *gp_image_ref(struct gp_image *image)
 	return image;
 }
 
+void gp_image_improve(struct gp_image *image, struct gp_image *better)
+{
+	__atomic_store_n(&image->better, better, __ATOMIC_RELEASE);
+}
+
+void gp_jit_stop(struct gp_jit *jit)
+{
+}
+
 void gp_image_unref(struct gp_image *image)
 {
-	if (__atomic_sub_fetch(&image->refs, 1, __ATOMIC_ACQ_REL) == 0)
-		g_free(image);
+	if (!image || __atomic_sub_fetch(&image->refs, 1, __ATOMIC_ACQ_REL))
+		return;
+	gp_image_unref(image->better);
+	g_free(image);
 }

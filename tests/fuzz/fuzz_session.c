@@ -23,6 +23,7 @@
 #include "gpgpu-host.h"
 #include "input.h"
 #include "requests.h"
+#undef MAP_STACK /* mmap()'s, here not used; the vectors have a map of that name */
 #include "vectors.h"
 
 #define MAX_ACTIONS 64

@@ -79,8 +79,8 @@ static void by_id(struct input *in, struct request *r)
 	set_type(r, types[input_byte(in) % 5]);
 }
 
-/* The maps that the programs of tests/bpf/vectors.c use, with ids 1 to 6. */
-static const struct virtio_gpgpu_req_map_create maps[FUZZ_IDS] = {
+/* The maps that the programs of tests/bpf/vectors.c use, with ids 1 to 6, and one of each other kind of behaviour. */
+static const struct virtio_gpgpu_req_map_create maps[] = {
 	{ .map_type = VIRTIO_GPGPU_MAP_ARRAY, .key_size = 4, .value_size = 8, .max_entries = 4 },
 	{ .map_type = VIRTIO_GPGPU_MAP_HASH, .key_size = 4, .value_size = 8, .max_entries = 4 },
 	{ .map_type = VIRTIO_GPGPU_MAP_PERCPU_ARRAY, .key_size = 4, .value_size = 8, .max_entries = 4 },
@@ -91,21 +91,71 @@ static const struct virtio_gpgpu_req_map_create maps[FUZZ_IDS] = {
 	  .value_size = 64,
 	  .max_entries = 1,
 	  .map_flags = VIRTIO_GPGPU_MAP_F_RDONLY_PROG },
+	{ .map_type = VIRTIO_GPGPU_MAP_PROG_ARRAY, .key_size = 4, .value_size = 4, .max_entries = 4 },
+	{ .map_type = VIRTIO_GPGPU_MAP_ARRAY_OF_MAPS,
+	  .key_size = 4,
+	  .value_size = 4,
+	  .max_entries = 4,
+	  .inner = 1 },
+	{ .map_type = VIRTIO_GPGPU_MAP_HASH_OF_MAPS,
+	  .key_size = 4,
+	  .value_size = 4,
+	  .max_entries = 4,
+	  .inner = 2 },
+	{ .map_type = VIRTIO_GPGPU_MAP_RINGBUF, .max_entries = 4096 },
+	{ .map_type = VIRTIO_GPGPU_MAP_QUEUE, .value_size = 8, .max_entries = 4 },
+	{ .map_type = VIRTIO_GPGPU_MAP_BLOOM_FILTER, .value_size = 8, .max_entries = 4 },
+	{ .map_type = VIRTIO_GPGPU_MAP_LRU_PERCPU_HASH, .key_size = 4, .value_size = 8, .max_entries = 4 },
 };
+#define MAPS (sizeof(maps) / sizeof(maps[0]))
+
+static uint32_t map_id(struct input *in)
+{
+	return (uint32_t)input_pick(in, 1, MAPS);
+}
+
+/* Of one of the maps above, as it travels: the device has two threads. */
+static uint32_t value_bytes(uint32_t id)
+{
+	const struct virtio_gpgpu_req_map_create *map = &maps[id - 1];
+
+	if (map->map_type == VIRTIO_GPGPU_MAP_PERCPU_ARRAY ||
+	    map->map_type == VIRTIO_GPGPU_MAP_LRU_PERCPU_HASH)
+		return 2 * ((map->value_size + 7) & ~7u);
+	return map->value_size;
+}
+
+static void put_key(struct input *in, struct request *r, uint32_t size)
+{
+	uint8_t *key = grow(r, (size + 7) & ~7u);
+
+	for (uint32_t i = 0; i < size; i++)
+		key[i] = i < 4 && i ? 0 : input_byte(in);
+}
+
+static void put_value(struct input *in, struct request *r, uint32_t size)
+{
+	uint8_t *value = grow(r, (size + 7) & ~7u);
+
+	/* Small numbers are ids of programs and maps. */
+	for (uint32_t i = 0; i < size && i < 8; i++)
+		value[i] = i && size == 4 ? 0 : input_byte(in) % (size == 4 ? 16 : 256);
+}
 
 static void map_create(struct input *in, struct request *r)
 {
 	struct virtio_gpgpu_req_map_create *req = grow(r, sizeof(*req));
 	uint8_t change = input_byte(in);
 
-	*req = maps[change % FUZZ_IDS];
-	req->id = (uint32_t)input_pick(in, change % FUZZ_IDS + 1, 1);
+	*req = maps[change % MAPS];
+	req->id = (uint32_t)input_pick(in, change % MAPS + 1, 1);
 	if (change >= 0xc0) {
 		req->key_size = (uint32_t)input_pick(in, 4, 32);
 		req->value_size = (uint32_t)input_pick(in, 1, 64);
 		req->max_entries = (uint32_t)input_pick(in, 1, 100);
 		req->map_flags = (uint32_t)input_pick(in, 0, 2);
-		req->map_type = (uint32_t)input_pick(in, 1, 12);
+		req->map_type = (uint32_t)input_pick(in, 1, 31);
+		req->inner = (uint32_t)input_pick(in, 0, MAPS);
 	}
 	req->hdr.ctx_id = context(in);
 	set_type(r, VIRTIO_GPGPU_CMD_MAP_CREATE);
@@ -114,20 +164,19 @@ static void map_create(struct input *in, struct request *r)
 static void map_op(struct input *in, struct request *r)
 {
 	static const uint32_t types[] = { VIRTIO_GPGPU_CMD_MAP_UPDATE, VIRTIO_GPGPU_CMD_MAP_LOOKUP,
-					  VIRTIO_GPGPU_CMD_MAP_DELETE, VIRTIO_GPGPU_CMD_MAP_NEXT_KEY };
+					  VIRTIO_GPGPU_CMD_MAP_DELETE, VIRTIO_GPGPU_CMD_MAP_NEXT_KEY,
+					  VIRTIO_GPGPU_CMD_MAP_POP };
 	struct virtio_gpgpu_req_map_op *req = grow(r, sizeof(*req));
-	uint32_t type = types[input_byte(in) % 4];
-	uint8_t *key, *value;
+	uint32_t type = types[input_byte(in) % 5];
 
 	req->hdr.ctx_id = context(in);
-	req->id = id(in);
-	if (req->id - 1 < FUZZ_IDS) {
+	req->id = map_id(in);
+	if (req->id - 1 < MAPS) {
 		req->key_size = maps[req->id - 1].key_size;
-		req->value_size = (maps[req->id - 1].value_size + 7) & ~7u;
-		if (maps[req->id - 1].map_type == VIRTIO_GPGPU_MAP_PERCPU_ARRAY)
-			req->value_size *= 2;
-		else
-			req->value_size = maps[req->id - 1].value_size;
+		req->value_size = value_bytes(req->id);
+		if (maps[req->id - 1].map_type == VIRTIO_GPGPU_MAP_BLOOM_FILTER &&
+		    type == VIRTIO_GPGPU_CMD_MAP_LOOKUP)
+			req->key_size = req->value_size;
 	}
 	if (type == VIRTIO_GPGPU_CMD_MAP_NEXT_KEY && !input_byte(in))
 		req->key_size = 0;
@@ -135,13 +184,49 @@ static void map_op(struct input *in, struct request *r)
 		req->value_size = 0;
 	else
 		req->op_flags = (uint32_t)input_pick(in, 0, 3);
-	key = grow(r, (req->key_size + 7) & ~7u);
-	for (uint32_t i = 0; i < req->key_size; i++)
-		key[i] = i < 4 && i ? 0 : input_byte(in);
-	value = grow(r, (req->value_size + 7) & ~7u);
-	for (uint32_t i = 0; i < req->value_size && i < 8; i++)
-		value[i] = input_byte(in);
+	put_key(in, r, req->key_size);
+	put_value(in, r, req->value_size);
 	set_type(r, type);
+}
+
+/* Many entries, and records. */
+static void map_bulk(struct input *in, struct request *r)
+{
+	uint32_t which = input_byte(in) % 3, map = map_id(in), ctx = context(in);
+	bool usual = map - 1 < MAPS;
+
+	if (which == 0) {
+		struct virtio_gpgpu_req_map_dump *req = grow(r, sizeof(*req));
+
+		req->hdr.ctx_id = ctx;
+		req->id = map;
+		req->max_entries = (uint32_t)input_pick(in, 0, 5);
+		if (usual && input_byte(in) & 1) {
+			req->key_size = maps[map - 1].key_size;
+			put_key(in, r, req->key_size);
+		}
+		set_type(r, VIRTIO_GPGPU_CMD_MAP_DUMP);
+	} else if (which == 1) {
+		struct virtio_gpgpu_req_map_load *req = grow(r, sizeof(*req));
+		uint32_t count = 1 + input_byte(in) % 4;
+
+		req->hdr.ctx_id = ctx;
+		req->id = map;
+		req->count = (uint32_t)input_pick(in, count, 1);
+		req->op_flags = (uint32_t)input_pick(in, 0, 3);
+		for (uint32_t i = 0; usual && i < count; i++) {
+			put_key(in, r, maps[map - 1].key_size);
+			put_value(in, r, value_bytes(map));
+		}
+		set_type(r, VIRTIO_GPGPU_CMD_MAP_LOAD);
+	} else {
+		struct virtio_gpgpu_req_map_read *req = grow(r, sizeof(*req));
+
+		req->hdr.ctx_id = ctx;
+		req->id = map;
+		req->max_bytes = (uint32_t)input_pick(in, 8, 200);
+		set_type(r, VIRTIO_GPGPU_CMD_MAP_READ);
+	}
 }
 
 static void prog_create(struct input *in, struct request *r, const struct world *world)
@@ -303,6 +388,7 @@ enum {
 	MAP2,
 	MAP_OP,
 	MAP_OP2,
+	MAP_BULK,
 	PROG,
 	PROG2,
 	DISPATCH,
@@ -343,6 +429,9 @@ static void make(struct input *in, uint8_t which, const struct world *world, str
 	case MAP_OP:
 	case MAP_OP2:
 		map_op(in, r);
+		return;
+	case MAP_BULK:
+		map_bulk(in, r);
 		return;
 	case PROG:
 	case PROG2:
