@@ -178,10 +178,10 @@ static void check_linked(struct gpgpu_object *obj, struct gpgpu_program *prog)
 		}
 		if (insn->code == (BPF_LD | BPF_IMM | BPF_DW)) {
 			ck_assert(i + 1 < count);
-			ck_assert(insn->src_reg <= BPF_PSEUDO_MAP_VALUE ||
-				  insn->src_reg == BPF_PSEUDO_FUNC);
+			ck_assert(insn->src_reg <= BPF_PSEUDO_MAP_VALUE || insn->src_reg == BPF_PSEUDO_FUNC);
 			if (insn->src_reg == BPF_PSEUDO_FUNC)
-				ck_assert(insn->imm >= -(int64_t)i && (int64_t)i + 1 + insn->imm < (int64_t)count);
+				ck_assert(insn->imm >= -(int64_t)i &&
+					  (int64_t)i + 1 + insn->imm < (int64_t)count);
 			else if (insn->src_reg)
 				ck_assert(insn->imm >= 0 && (size_t)insn->imm < num_maps);
 			i++;
@@ -397,6 +397,69 @@ START_TEST(maps_of_all_kinds)
 }
 END_TEST
 
+/* Each instruction is of a function, and of a line of it. */
+START_TEST(source_lines)
+{
+	struct gpgpu_object *obj = open_good(objects, "calls");
+	const struct gpgpu_program *prog = gpgpu_object_program(obj, "second");
+	size_t count, of_program = 0, of_twice = 0, last_start = 0;
+	struct gpgpu_source source;
+	bool product = false;
+
+	ck_assert_ptr_nonnull(prog);
+	gpgpu_program_insns(prog, &count);
+	for (size_t i = 0; i < count; i++) {
+		ck_assert_msg(gpgpu_program_source(prog, i, &source) == 0, "%zu: %s", i,
+			      gpgpu_error_message());
+		ck_assert_ptr_nonnull(strstr(source.file, "calls.bpf.c"));
+		ck_assert_uint_gt(source.line, 4);
+		ck_assert_uint_lt(source.line, 30);
+		ck_assert_uint_ge(source.function_start, last_start);
+		ck_assert_uint_le(source.function_start, i);
+		last_start = source.function_start;
+		of_program += !strcmp(source.function, "second");
+		of_twice += !strcmp(source.function, "twice");
+		product |= !strcmp(source.function, "twice") && strstr(source.text, "return x * 2;");
+	}
+	ck_assert_uint_gt(of_program, 3);
+	ck_assert_uint_gt(of_twice, 1);
+	ck_assert(product);
+	ck_assert_int_eq(gpgpu_program_source(prog, count, &source), -EINVAL);
+	ck_assert_int_eq(gpgpu_program_source(prog, SIZE_MAX, &source), -EINVAL);
+	ck_assert_ptr_null(source.function);
+	gpgpu_object_close(obj);
+}
+END_TEST
+
+START_TEST(declared_values)
+{
+	struct gpgpu_object *obj = open_good(objects, "map_values");
+	struct gpgpu_map *outer = gpgpu_object_map(obj, "outer"), *progs = gpgpu_object_map(obj, "progs");
+	struct gpgpu_declared value;
+	struct gpgpu_map_info info;
+
+	ck_assert_int_eq(gpgpu_map_inner(outer, &info), 0);
+	ck_assert_uint_eq(info.type, BPF_MAP_TYPE_ARRAY);
+	ck_assert_uint_eq(info.max_entries, 2);
+	ck_assert_uint_eq(info.value_size, 8);
+	ck_assert_int_eq(gpgpu_map_inner(progs, &info), -ENOENT);
+	ck_assert_int_eq(gpgpu_map_declared(outer, 0, &value), 0);
+	ck_assert_uint_eq(value.key, 1);
+	ck_assert_ptr_eq(value.map, gpgpu_object_map(obj, "inner_a"));
+	ck_assert_ptr_null(value.program);
+	ck_assert_int_eq(gpgpu_map_declared(outer, 1, &value), 0);
+	ck_assert_uint_eq(value.key, 3);
+	ck_assert_ptr_eq(value.map, gpgpu_object_map(obj, "inner_b"));
+	ck_assert_int_eq(gpgpu_map_declared(outer, 2, &value), -ENOENT);
+	ck_assert_int_eq(gpgpu_map_declared(progs, 0, &value), 0);
+	ck_assert_uint_eq(value.key, 2);
+	ck_assert_ptr_eq(value.program, gpgpu_object_program(obj, "last"));
+	ck_assert_ptr_null(value.map);
+	ck_assert_int_eq(gpgpu_map_declared(gpgpu_object_map(obj, "lru"), 0, &value), -ENOENT);
+	gpgpu_object_close(obj);
+}
+END_TEST
+
 /* ------------------------------------------------------------------ bad files */
 
 static const struct {
@@ -410,7 +473,8 @@ static const struct {
 	{ "bad_core", "asks the kernel about type 'some_type'", -EINVAL },
 	{ "bad_data_pointer", "holds pointers", -EINVAL },
 	{ "bad_extern", "'some_kernel_symbol', which only a kernel has", -EINVAL },
-	{ "bad_kfunc", "'bpf_xdp_metadata_rx_hash', which is not in the file: a kernel function (kfunc)", -EINVAL },
+	{ "bad_kfunc", "'bpf_xdp_metadata_rx_hash', which is not in the file: a kernel function (kfunc)",
+	  -EINVAL },
 	{ "bad_map_flags", "map 'map' has flags 0x8", -EOPNOTSUPP },
 	{ "bad_section", "'kprobe/do_nothing' is not for a device", -EINVAL },
 };
@@ -530,6 +594,11 @@ START_TEST(damaged)
 				maps++;
 			insns = gpgpu_program_insns(prog, &count);
 			for (size_t i = 0; i < count; i++) {
+				struct gpgpu_source source;
+
+				if (!gpgpu_program_source(prog, i, &source))
+					ck_assert(strlen(source.file) + strlen(source.text) < size);
+				ck_assert(source.function && source.function_start <= i);
 				if (insns[i].code != (BPF_LD | BPF_IMM | BPF_DW))
 					continue;
 				ck_assert(i + 1 < count);
@@ -684,6 +753,8 @@ int main(void)
 	tcase_add_test(tc, maps_and_data);
 	tcase_add_test(tc, function_addresses);
 	tcase_add_test(tc, maps_of_all_kinds);
+	tcase_add_test(tc, source_lines);
+	tcase_add_test(tc, declared_values);
 	tcase_add_loop_test(tc, all_are_linked, 0, all);
 	tcase_add_loop_test(tc, linked_as_libbpf_links, 0, 4);
 	tcase_add_loop_test(tc, refused_with_a_reason, 0, COUNT(bad_objects));
