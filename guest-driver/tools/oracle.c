@@ -213,6 +213,9 @@ static struct bpf_object *load(char *spec, struct bpf_program **out)
 
 		if (entries)
 			bpf_map__set_max_entries(m, entries);
+		/* A pinned map would outlive this run and be found by the next. */
+		if (bpf_map__pin_path(m))
+			bpf_map__set_pin_path(m, NULL);
 	}
 	if (bpf_object__load(obj))
 		die("%s: the kernel refuses it: %s", spec, libbpf_warning);
