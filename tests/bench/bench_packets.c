@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bench_packets.c - see bench_packets.h. Structures are those of the example programs. */
+/* bench_packets.c - the frames that are measured; see bench_engine.h. */
 #include <arpa/inet.h>
 #include <linux/if_ether.h>
 #include <linux/in.h>
@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <bpf/bpf.h>
-#include "bench_packets.h"
+#include "bench_engine.h"
+#include "capture.h"
 
 static const uint16_t ports[] = { 80, 443, 53, 5201, 9999 };
 
@@ -71,150 +71,39 @@ static void make(struct bench_packet *p, uint32_t *state)
 	l4->dest = port;
 }
 
-void bench_make_packets(struct bench_packet *packets, int n)
+static uint32_t read_capture(struct bench_packet *packets, uint32_t count, const char *path)
 {
-	uint32_t state = 1;
+	struct capture c;
+	struct frame frame;
+	uint64_t total, at = 0;
+	uint32_t n = 0;
 
-	for (int i = 0; i < n; i++)
-		make(&packets[i], &state);
+	capture_open(&c, path);
+	while (capture_next(&c, &frame))
+		;
+	total = c.frames;
+	capture_close(&c);
+	capture_open(&c, path);
+	while (n < count && capture_next(&c, &frame)) {
+		if (at++ < total * n / count || frame.captured != frame.length || frame.captured < ETH_HLEN ||
+		    frame.captured > MAX_FRAME_BYTES)
+			continue;
+		memset(&packets[n], 0, sizeof(packets[n]));
+		packets[n].len = frame.captured;
+		memcpy(packets[n++].data, frame.bytes, frame.captured);
+	}
+	capture_close(&c);
+	return n;
 }
 
-static void put(struct bpf_object *obj, const char *name, const void *key, const void *value)
+void bench_sample(struct bench_packet *packets, uint32_t count, const char *path, int whole)
 {
-	struct bpf_map *map = bpf_object__find_map_by_name(obj, name);
+	uint32_t state = 1, n = path ? read_capture(packets, whole ? count : count / 2, path) : 0;
 
-	if (!map || bpf_map_update_elem(bpf_map__fd(map), key, value, 0)) {
-		fprintf(stderr, "bench_engine: cannot fill map %s\n", name);
-		exit(1);
-	}
-}
-
-struct rule {
-	uint32_t action, id;
-};
-
-struct rule_key {
-	uint32_t src[4], dst[4];
-	uint16_t sport, dport, family;
-	uint8_t proto, pad;
-};
-
-struct prefix {
-	uint32_t length, addr[4];
-};
-
-void bench_fill_firewall(struct bpf_object *obj)
-{
-	const uint32_t settings[2] = { 1, 2 };
-	uint32_t id = 8, key = 0;
-	struct prefix p;
-	struct rule r;
-
-	put(obj, "settings", &key, settings);
-	/* Sources that nobody here has, at many lengths, so that the tries have some depth. */
-	for (uint32_t i = 0; i < 256; i++) {
-		r = (struct rule){ 1, id++ };
-		p = (struct prefix){ 16 + i % 17, { htonl(0x0b000000 | i << 16 | i << 8 | i) } };
-		put(obj, "source4", &p, &r);
-		p = (struct prefix){ 48 + i % 80, { htonl(0xfd000008), htonl(i << 24), htonl(i << 8), i } };
-		put(obj, "source6", &p, &r);
-	}
-	/* A client network that may do anything: one packet in sixteen. */
-	r = (struct rule){ 2, id++ };
-	p = (struct prefix){ 22, { htonl(0x0a070400) } };
-	put(obj, "source4", &p, &r);
-	/* Exact rules for other flows, then one per service; what is left meets the rule of its protocol. */
-	for (uint32_t i = 0; i < 500; i++) {
-		struct rule_key k = { { htonl(0x0a080000 | i) },
-				      { htonl(0x0a070002) },
-				      htons((uint16_t)i),
-				      htons(80),
-				      0x800,
-				      IPPROTO_TCP,
-				      0 };
-
-		r = (struct rule){ 1, id++ };
-		put(obj, "rules", &k, &r);
-	}
-	for (uint32_t i = 0; i + 1 < NUM_PORTS; i++) {
-		struct rule_key k = { .dst = { htonl(0x0a070002) },
-				      .dport = htons(ports[i]),
-				      .family = 0x800,
-				      .proto = IPPROTO_TCP };
-
-		r = (struct rule){ 2, id++ };
-		put(obj, "rules", &k, &r);
-		k.dst[0] = 0;
-		k.proto = IPPROTO_UDP;
-		r.id = id++;
-		put(obj, "rules", &k, &r);
-		k.family = 0x86dd;
-		r.id = id++;
-		put(obj, "rules", &k, &r);
-	}
-	for (uint32_t i = 0; i < 2; i++) {
-		struct rule_key k = { .family = 0x86dd, .proto = i ? IPPROTO_TCP : IPPROTO_UDP };
-
-		r = (struct rule){ 2, id++ };
-		put(obj, "rules", &k, &r);
-	}
-}
-
-struct vip_key {
-	uint32_t addr[4];
-	uint16_t port, family;
-	uint8_t proto, pad[3];
-};
-
-struct real {
-	uint32_t addr[4], flags;
-};
-
-struct next_hop {
-	uint8_t dst_mac[6], src_mac[6];
-	uint32_t src4, src6[4];
-};
-
-enum { RING = 127 };
-
-void bench_fill_lb(struct bpf_object *obj)
-{
-	struct next_hop hop = {
-		{ 2, 0, 0, 0, 0, 254 }, { 2, 0, 0, 0, 0, 1 }, htonl(0xac100000), { htonl(0xfd000016) }
-	};
-	uint32_t key = 0, number = 0;
-
-	put(obj, "next_hop", &key, &hop);
-	for (uint32_t i = 1; i < 200; i++) {
-		struct real real = { { htonl(0x0a630000 | i) }, 0 };
-
-		if (i % 3 == 0)
-			real = (struct real){ { htonl(0xfd000099), 0, 0, htonl(i) }, 1 };
-		put(obj, "reals", &i, &real);
-	}
-	/* Every port but the last has a service, of its own or that of its address. */
-	for (uint32_t i = 0; i < 2 * NUM_PORTS; i++) {
-		struct vip_key k = { .addr = { htonl(0x0a070002) },
-				     .port = htons(ports[i / 2]),
-				     .family = 0x800,
-				     .proto = i % 2 ? IPPROTO_TCP : IPPROTO_UDP };
-		uint32_t vip[2] = { number, 0 };
-
-		if (i / 2 == NUM_PORTS - 1)
-			k.port = 0;
-		put(obj, "vips", &k, vip);
-		if (i % 2) {
-			k.family = 0x86dd;
-			memset(k.addr, 0, sizeof(k.addr));
-			k.addr[0] = htonl(0xfd000007);
-			k.addr[3] = htonl(2);
-			put(obj, "vips", &k, vip);
-		}
-		for (uint32_t j = 0; j < RING; j++) {
-			uint32_t place = number * RING + j, real = 1 + (number * 7 + j * 13) % 199;
-
-			put(obj, "rings", &place, &real);
-		}
-		number++;
-	}
+	for (; n < count; n++)
+		make(&packets[n], &state);
+	/* As Ethernet pads: behind what the IP header counts. */
+	for (n = 0; n < count; n++)
+		if (packets[n].len < LEAST_FRAME_BYTES)
+			packets[n].len = LEAST_FRAME_BYTES;
 }
