@@ -97,20 +97,26 @@ void lanes_stop(struct lanes *l)
 	ck_assert(WIFEXITED(status) && !WEXITSTATUS(status)); /* or its sandbox has killed it */
 }
 
-uint32_t lanes_prog(struct lanes *l, const char *name)
+uint32_t lanes_load(struct lanes *l, const char *name, uint32_t kind, const struct bpf_insn *insns,
+		    uint32_t count, const uint8_t *arg_kind, uint32_t num_args)
 {
-	size_t n = 0;
 	struct wire_answer *a;
-	uint32_t status;
+	uint32_t status = wire_prog(l->client, CTX, ++l->next_prog, kind, insns, count, BUF, CODE_OFFSET,
+				    CODE_OFFSET, arg_kind, num_args, &a);
 
-	while (strcmp(programs[n].name, name))
-		ck_assert(++n < sizeof(programs) / sizeof(*programs));
-	status = wire_prog(l->client, CTX, ++l->next_prog, VIRTIO_GPGPU_PROG_XDP, programs[n].insns,
-			   programs[n].count, BUF, CODE_OFFSET, CODE_OFFSET, NULL, 0, &a);
 	ck_assert_msg(!status, "%s: status %u, reason %u: %s", name, status, a->reason,
 		      (char *)a->resp->prog.message);
 	wire_answer_free(a);
 	return l->next_prog;
+}
+
+uint32_t lanes_prog(struct lanes *l, const char *name)
+{
+	size_t n = 0;
+
+	while (strcmp(programs[n].name, name))
+		ck_assert(++n < sizeof(programs) / sizeof(*programs));
+	return lanes_load(l, name, VIRTIO_GPGPU_PROG_XDP, programs[n].insns, programs[n].count, NULL, 0);
 }
 
 struct packet *lanes_packet(struct lanes *l, uint32_t i)
@@ -136,6 +142,7 @@ uint32_t lanes_wait(struct lanes *l, uint64_t ticket, uint32_t count)
 	for (uint32_t i = 0; !status && i < count; i++) {
 		l->verdicts[i] = (uint8_t)results[i].verdict;
 		l->faults[i] = results[i].fault;
+		l->fault_insns[i] = results[i].fault_insn;
 		l->counts[l->verdicts[i]]++;
 	}
 	wire_answer_free(a);

@@ -6,6 +6,7 @@
 #define TESTS_LANES_FIXTURE_H
 
 #include <check.h>
+#include <linux/bpf.h>
 #include "races.h"
 #include "wire_client.h"
 
@@ -34,6 +35,7 @@ struct lanes {
 	struct virtio_gpgpu_packet_desc descs[MAX_BATCH];
 	uint8_t verdicts[MAX_BATCH];
 	uint16_t faults[MAX_BATCH];
+	uint32_t fault_insns[MAX_BATCH];
 	uint32_t fault_count;
 	uint64_t counts[5]; /* verdicts */
 };
@@ -46,6 +48,10 @@ void lanes_stop(struct lanes *l);
 
 /* lanes_prog() - load a program of races.bpf.c. Return: its id. */
 uint32_t lanes_prog(struct lanes *l, const char *name);
+
+/* lanes_load() - load a program of instructions whose map references are MAP_*. Return: its id. */
+uint32_t lanes_load(struct lanes *l, const char *name, uint32_t kind, const struct bpf_insn *insns,
+		    uint32_t count, const uint8_t *arg_kind, uint32_t num_args);
 
 /* lanes_packet() - packet @i, to be filled in; zeros in the beginning. */
 struct packet *lanes_packet(struct lanes *l, uint32_t i);

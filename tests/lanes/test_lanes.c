@@ -220,6 +220,112 @@ START_TEST(operations)
 }
 END_TEST
 
+/* clang-format off */
+#define OP(code, dst, src, off, imm) { code, dst, src, off, imm }
+#define LOAD_MAP(dst, map)	     OP(BPF_LD | BPF_IMM | BPF_DW, dst, BPF_PSEUDO_MAP_FD, 0, map), OP(0, 0, 0, 0, 0)
+/* r0 = element 0 of a map; 6 instructions. */
+#define ELEMENT(map)                                                                              \
+	OP(BPF_ST | BPF_MEM | BPF_W, 10, 0, -4, 0), OP(BPF_ALU64 | BPF_MOV | BPF_X, 2, 10, 0, 0), \
+	OP(BPF_ALU64 | BPF_ADD | BPF_K, 2, 0, 0, -4), LOAD_MAP(1, map), OP(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_map_lookup_elem)
+/* *r0 += 1; return 2. */
+#define ADD_ONE                                                                                     \
+	OP(BPF_LDX | BPF_MEM | BPF_DW, 1, 0, 0, 0), OP(BPF_ALU64 | BPF_ADD | BPF_K, 1, 0, 0, 1), \
+	OP(BPF_STX | BPF_MEM | BPF_DW, 0, 1, 0, 0), OP(BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, 2), \
+	OP(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
+/* clang-format on */
+#define COUNT(insns) (sizeof(insns) / sizeof(*(insns)))
+
+/* Faults are where they would be: the load's at the load, the store's at the store, the map untouched. */
+START_TEST(faults)
+{
+	enum { MAP_read_only = 9 };
+	static const struct bpf_insn out[] = {
+		ELEMENT(MAP_wide),
+		OP(BPF_ALU64 | BPF_ADD | BPF_K, 0, 0, 0, 4096),
+		ADD_ONE,
+	};
+	static const struct bpf_insn none[] = {
+		OP(BPF_ST | BPF_MEM | BPF_W, 10, 0, -4, 1), /* an element that does not exist */
+		OP(BPF_ALU64 | BPF_MOV | BPF_X, 2, 10, 0, 0),
+		OP(BPF_ALU64 | BPF_ADD | BPF_K, 2, 0, 0, -4),
+		LOAD_MAP(1, MAP_wide),
+		OP(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_map_lookup_elem),
+		ADD_ONE,
+	};
+	static const struct bpf_insn frozen[] = { ELEMENT(MAP_read_only), ADD_ONE };
+	struct wide w = { .add = 7 }, after;
+	uint32_t progs[3];
+
+	for (int threads = 1; threads <= THREADS; threads += THREADS - 1) {
+		lanes_start(&l, (uint32_t)threads, -1, false, 0);
+		fill(10);
+		lanes_set(&l, MAP_wide, 0, &w, sizeof(w));
+		ck_assert_uint_eq(wire_map(l.client, CTX, MAP_read_only, VIRTIO_GPGPU_MAP_ARRAY, 4, sizeof(w),
+					   1, VIRTIO_GPGPU_MAP_F_RDONLY_PROG),
+				  VIRTIO_GPGPU_S_OK);
+		lanes_set(&l, MAP_read_only, 0, &w, sizeof(w));
+		progs[0] = lanes_load(&l, "out", VIRTIO_GPGPU_PROG_XDP, out, COUNT(out), NULL, 0);
+		progs[1] = lanes_load(&l, "none", VIRTIO_GPGPU_PROG_XDP, none, COUNT(none), NULL, 0);
+		progs[2] = lanes_load(&l, "frozen", VIRTIO_GPGPU_PROG_XDP, frozen, COUNT(frozen), NULL, 0);
+		for (int n = 0; n < 3; n++) {
+			lanes_run(&l, progs[n], 10, 0);
+			ck_assert_uint_eq(l.fault_count, 10);
+			for (int i = 0; i < 10; i++) {
+				ck_assert_uint_eq(l.verdicts[i], XDP_ABORTED);
+				ck_assert_uint_eq(l.faults[i], VIRTIO_GPGPU_R_OUT_OF_BOUNDS);
+				ck_assert_uint_eq(l.fault_insns[i], n == 0 ? 7 : n == 1 ? 6 : 8);
+			}
+			ck_assert(lanes_get(&l, n == 2 ? MAP_read_only : MAP_wide, 0, &after, sizeof(after)));
+			ck_assert_mem_eq(&after, &w, sizeof(w));
+		}
+		lanes_stop(&l);
+	}
+}
+END_TEST
+
+/* Work items: counters in maps are exact; a buffer is a kernel's own business, as in OpenCL. */
+static void run_grid(int64_t seed, uint64_t *counted, uint64_t *added)
+{
+	static const uint8_t arg_kind[] = { VIRTIO_GPGPU_ARG_BUFFER };
+	static const struct bpf_insn map[] = { ELEMENT(MAP_counters),
+					       OP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 3, 0), ADD_ONE };
+	static const struct bpf_insn buffer[] = { OP(BPF_LDX | BPF_MEM | BPF_DW, 0, 1, 0, 0), ADD_ONE };
+	struct virtio_gpgpu_arg arg = { VIRTIO_GPGPU_ARG_BUFFER, BUF, 0, 8 };
+	uint32_t size[3] = { FEW, 1, 1 }, one[3] = { 1, 1, 1 }, prog[2];
+	uint64_t *sum;
+
+	lanes_start(&l, seed < 0 ? THREADS : 1, seed, false, 0);
+	sum = (uint64_t *)wire_shm(l.client);
+	*sum = 0;
+	prog[0] = lanes_load(&l, "map", VIRTIO_GPGPU_PROG_GPGPU, map, COUNT(map), arg_kind, 1);
+	prog[1] = lanes_load(&l, "buffer", VIRTIO_GPGPU_PROG_GPGPU, buffer, COUNT(buffer), arg_kind, 1);
+	for (int n = 0; n < 2; n++) {
+		struct wire_point at = { .seq = ++l.seq };
+
+		ck_assert_uint_eq(wire_status(l.client,
+					      wire_dispatch(l.client, CTX, at, prog[n], size, one, &arg, 1)),
+				  VIRTIO_GPGPU_S_OK);
+	}
+	*counted = lanes_counters(&l).packets;
+	*added = *sum;
+	lanes_stop(&l);
+}
+
+START_TEST(work_items)
+{
+	uint64_t counted, added;
+	uint32_t lost = 0;
+
+	for (int seed = -1; seed < SEEDS; seed++) {
+		run_grid(seed, &counted, &added);
+		ck_assert_uint_eq(counted, FEW);
+		ck_assert_uint_le(added, FEW);
+		lost += seed >= 0 && added < FEW;
+	}
+	ck_assert_uint_gt(lost, 0);
+}
+END_TEST
+
 /* ---------------------------------------------------------- what is no counter */
 
 START_TEST(no_sum)
@@ -695,6 +801,8 @@ int main(void)
 	tcase_add_loop_test(tcase, numbers, 0, SEEDS);
 	tcase_add_test(tcase, numbers_threads);
 	tcase_add_test(tcase, operations);
+	tcase_add_test(tcase, faults);
+	tcase_add_test(tcase, work_items);
 	tcase_add_test(tcase, no_sum);
 	tcase_add_test(tcase, maximum);
 	tcase_add_test(tcase, by_flow);
