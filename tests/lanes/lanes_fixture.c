@@ -188,6 +188,55 @@ uint32_t lanes_num_cpus(struct lanes *l)
 	return caps.num_cpus;
 }
 
+/* ------------------------------------------------------------- what most tests do */
+
+struct lanes l;
+
+void fill(uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		struct packet *p = lanes_packet(&l, i);
+
+		p->dst[3] = (uint8_t)((i * 2654435761u >> 16) % FLOWS);
+		p->body.value = i + 1;
+		p->body.out = UINT32_MAX;
+		p->body.time = i / 20;
+	}
+}
+
+static void make_flows(void)
+{
+	const struct flow flow = { .tokens = RACES_BURST };
+
+	for (uint32_t i = 0; i < FLOWS; i++)
+		lanes_set(&l, MAP_flows, i, &flow, sizeof(flow));
+}
+
+void start(int64_t seed, uint32_t count)
+{
+	lanes_start(&l, seed < 0 ? THREADS : 1, seed, false, 0);
+	fill(count);
+	make_flows();
+}
+
+struct counters run_one(int64_t seed, const char *name, uint32_t count, uint32_t order)
+{
+	struct counters c;
+
+	start(seed, count);
+	lanes_run(&l, lanes_prog(&l, name), count, order);
+	c = lanes_counters(&l);
+	lanes_stop(&l);
+	return c;
+}
+
+void check_count(const struct counters *c, uint64_t count)
+{
+	ck_assert_uint_eq(c->packets, count);
+	ck_assert_uint_eq(c->bytes, count * PACKET_LEN);
+	ck_assert_uint_eq(c->small, count);
+}
+
 int lanes_main(Suite *suite)
 {
 	SRunner *runner = srunner_create(suite);

@@ -70,6 +70,24 @@ struct counters lanes_counters(struct lanes *l);
 /* lanes_num_cpus() - copies of per-CPU values. */
 uint32_t lanes_num_cpus(struct lanes *l);
 
+/* ---- what most tests do, with one engine at a time ---- */
+
+#define FLOW VIRTIO_GPGPU_PACKETS_ORDER_FLOW
+#define ALL  VIRTIO_GPGPU_PACKETS_ORDER_ALL
+
+enum { FEW = 1500, THREADS = 4, FLOWS = 16 };
+
+extern struct lanes l;
+
+/* fill() - packets over FLOWS flows, each with other values. */
+void fill(uint32_t count);
+/* start() - interleaved by @seed, or with THREADS threads where it is negative; with @count packets, and flows. */
+void start(int64_t seed, uint32_t count);
+/* run_one() - one batch of @name in a fresh engine. Return: the counters. */
+struct counters run_one(int64_t seed, const char *name, uint32_t count, uint32_t order);
+/* check_count() - did `count` see @count packets? */
+void check_count(const struct counters *c, uint64_t count);
+
 int lanes_main(Suite *suite);
 
 #endif
