@@ -274,6 +274,17 @@ static void loop(struct gen *g)
 	g->live |= 1u << counter;
 }
 
+/* R1 = 16 bytes of the stack, mostly; one function is called with pointers of several kinds. */
+static void pass_pointer(struct gen *g)
+{
+	if (g->len >= 16 && gen_chance(g, 30))
+		gen_emit(g, MOV64X(R1, R6));
+	else if (g->made->run.kind == VIRTIO_GPGPU_PROG_XDP && gen_chance(g, 20))
+		gen_load_value(g, R1, GEN_DATA, 8 * (int32_t)gen_below(g, 6));
+	else
+		gen_stack_pointer(g, R1, -8 * (int32_t)(2 + gen_below(g, (uint32_t)g->slots - 1)));
+}
+
 static void call(struct gen *g)
 {
 	uint32_t callee = (uint32_t)g->level + gen_below(g, GEN_SUBS - (uint32_t)g->level), args = 1;
@@ -287,7 +298,7 @@ static void call(struct gen *g)
 	for (int i = 0; i < 5; i++)
 		gen_emit(g, STX(DW, R10, args_at + 8 * i, source[i]));
 	if (g->pointer_sub[callee]) {
-		gen_stack_pointer(g, R1, -8 * (int32_t)(2 + gen_below(g, (uint32_t)g->slots - 1)));
+		pass_pointer(g);
 		args = 2;
 	}
 	for (uint32_t i = args; i <= 5; i++)
@@ -411,6 +422,7 @@ static void function_starts(struct gen *g, uint32_t number)
 		if (g->callee[i] == number)
 			g->out[g->calls[i]].imm = (int32_t)(g->n - g->calls[i] - 1);
 	g->main = false;
+	g->anywhere = false;
 	g->level = (int)number + 1;
 	g->len = 0;
 }
@@ -424,6 +436,7 @@ static void subprogram(struct gen *g, uint32_t number)
 		g->live = 0x3c;
 		g->len = 16;
 		g->aligned = true;
+		g->anywhere = true;
 	}
 	fill_stack(g);
 	block(g, 1 + gen_below(g, 5));

@@ -65,6 +65,7 @@ struct gen {
 	uint32_t len;  /* bytes behind R6 */
 	int slots;
 	bool aligned;  /* those want natural alignment */
+	bool anywhere; /* R6 may be a packet, on which the kernel allows no atomics */
 	bool main;
 	bool callback;
 	int loops;  /* loops around this place */
@@ -115,6 +116,8 @@ void gen_helper(struct gen *g);
 
 /* gen_maps.c */
 void gen_load_map(struct gen *g, uint8_t reg, enum gen_map map);
+/* gen_load_value() - the address of a map's only value. */
+void gen_load_value(struct gen *g, uint8_t reg, enum gen_map map, int32_t offset);
 void gen_data(struct gen *g);
 void gen_map(struct gen *g);
 /* gen_make_map() - that the run has it. */

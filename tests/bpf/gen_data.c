@@ -181,10 +181,18 @@ void gen_memory(struct gen *g)
 	if (g->len == 0)
 		return;
 	/* No atomics on packets, which the kernel refuses. */
-	gen_access(g, R6, 0, g->len, g->aligned, g->aligned, true);
+	gen_access(g, R6, 0, g->len, g->aligned, g->aligned && !g->anywhere, true);
 }
 
 /* ------------------------------------------------------------------ pointers */
+/* The context by way of the stack. */
+static void spill_context(struct gen *g)
+{
+	gen_emit(g, STX(DW, R10, GEN_SPILL, R9));
+	gen_emit(g, MOV64K(R9, 0));
+	gen_emit(g, LDX(DW, R9, R10, GEN_SPILL));
+}
+
 /* One pointer of two kinds, sometimes by way of the stack: the kernel refuses that. */
 static void mixed(struct gen *g, uint8_t index)
 {
@@ -194,7 +202,10 @@ static void mixed(struct gen *g, uint8_t index)
 	gen_emit(g, MOV64X(R0, index));
 	gen_emit(g, MOV64X(R1, R6));
 	jump = gen_jump(g, JK(BPF_JSET, R0, 1, 0));
-	gen_stack_pointer(g, R1, -8);
+	if (g->made->run.kind == VIRTIO_GPGPU_PROG_XDP && gen_chance(g, 50))
+		gen_load_value(g, R1, GEN_DATA, 8 * (int32_t)gen_below(g, 7));
+	else
+		gen_stack_pointer(g, R1, -8);
 	gen_here(g, jump);
 	g->live &= ~2u;
 	if (gen_chance(g, 40)) {
@@ -216,6 +227,10 @@ void gen_pointer(struct gen *g)
 
 	if (g->len < 2)
 		return;
+	if (g->main && gen_chance(g, 10)) {
+		spill_context(g);
+		return;
+	}
 	if (gen_chance(g, 40)) {
 		/* Spilled and filled. */
 		gen_emit(g, STX(DW, R10, GEN_SPILL, R6));

@@ -121,7 +121,6 @@ static void floating(struct gen *g)
 static void compare_strings(struct gen *g)
 {
 	static const int32_t starts[] = { 0, 4, 9, 13, 17 };
-	struct bpf_insn pair[] = { LDVALUE(R3, 0, 0) };
 	bool good = gen_chance(g, 60);
 
 	if (good) {
@@ -130,13 +129,9 @@ static void compare_strings(struct gen *g)
 	} else {
 		gen_emit(g, STX(DW, R10, GEN_VALUE, gen_read(g)));
 	}
-	gen_load_map(g, R3, GEN_STRINGS); /* so that it is there */
-	pair[0].imm = g->out[g->n - 2].imm;
-	g->n -= 2;
-	pair[1].imm = starts[gen_below(g, 5)];
 	gen_stack_pointer(g, R1, GEN_VALUE);
 	gen_emit(g, MOV64K(R2, 1 + (int32_t)gen_below(g, 8)));
-	gen_emit2(g, pair);
+	gen_load_value(g, R3, GEN_STRINGS, starts[gen_below(g, 5)]);
 	gen_emit(g, CALL(BPF_FUNC_strncmp));
 	gen_emit(g, JK(BPF_JEQ, R0, 0, 2));
 	gen_emit(g, ALU32K(BPF_ARSH, R0, 31));

@@ -219,15 +219,18 @@ static void use_value(struct gen *g)
 	gen_void(g);
 }
 
+void gen_load_value(struct gen *g, uint8_t reg, enum gen_map map, int32_t offset)
+{
+	const struct bpf_insn pair[] = { LDVALUE(reg, map_index(g, map), offset) };
+
+	gen_emit2(g, pair);
+}
+
 void gen_data(struct gen *g)
 {
-	struct bpf_insn pair[] = { LDVALUE(R0, 0, 0) };
-
 	if (g->made->run.kind != VIRTIO_GPGPU_PROG_XDP)
 		return;
-	pair[0].imm = (int32_t)map_index(g, GEN_DATA);
-	pair[1].imm = (int32_t)gen_below(g, 7) * 8;
-	gen_emit2(g, pair);
+	gen_load_value(g, R0, GEN_DATA, (int32_t)gen_below(g, 7) * 8);
 	g->live &= ~1u;
 	g->held |= 1u;
 	if (gen_chance(g, 50))

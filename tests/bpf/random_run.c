@@ -66,6 +66,7 @@ static struct {
 static const struct target *used[MAX_TARGETS];
 static const char *why_not[MAX_TARGETS];
 static uint32_t num_used;
+static bool asked; /* targets by name: they get every program */
 static int print_lock = -1;
 
 static _Noreturn void usage(FILE *to)
@@ -98,6 +99,8 @@ static void on_target(uint32_t t, struct random_case *made, const struct outcome
 	struct difference difference = { 0 };
 
 	if (used[t]->kernel && made->no_kernel)
+		return;
+	if (!options.program && !asked && used[t]->once_in > 1 && made->seed % used[t]->once_in)
 		return;
 	switch (compare(used[t], &made->run, expected, &difference)) {
 	case COMPARE_SAME:
@@ -345,6 +348,7 @@ static void parse(int argc, char **argv)
 			if (num_used == MAX_TARGETS || !target_find(optarg))
 				usage(stderr);
 			used[num_used++] = target_find(optarg);
+			asked = true;
 			break;
 		case 'o':
 			options.without |= feature(optarg);

@@ -121,12 +121,14 @@ struct target {
 	void (*close)(void);
 	bool kernel;   /* subject to the kernel's verifier */
 	bool validates; /* refuses programs, and says why */
+	uint32_t once_in; /* of so many random programs it gets one; 0 is 1 */
 	bool broken;   /* on purpose */
 	bool optional;   /* taken only when it is asked for by name */
 };
 
 extern const struct target target_interp;
 extern const struct target target_cpu; /* the engine's device of that name */
+extern const struct target target_cpu_quick; /* the same, with the code that programs start with */
 extern const struct target target_jit; /* the compiler without an engine; simple maps only */
 extern const struct target target_kernel;
 

@@ -25,8 +25,7 @@
 #define MAX_PAIR  (64u << 10)
 #define MAX_STEPS 100000 /* of walking through a map, which a broken one might not end */
 
-static struct gpgpu_engine *engine;
-static uint8_t *shm;
+static uint8_t *shm; /* of the device that runs */
 
 /* ------------------------------------------------------------------ requests */
 static struct {
@@ -78,33 +77,42 @@ static uint32_t control(struct gpgpu_session *session, void *request, uint32_t t
 	return hdr->status;
 }
 
-static const char *engine_open(const char *device)
+struct device {
+	const char *device;
+	bool one_step;
+	struct gpgpu_engine *engine;
+	uint8_t *shm;
+};
+
+static const char *device_open(struct device *d)
 {
-	struct gpgpu_engine_options options = {
-		.device = device, .threads = 1, .jit_program = getenv("GPGPU_JIT"), .jit_fd = -1
-	};
+	struct gpgpu_engine_options options = { .device = d->device,
+						.threads = 1,
+						.jit_program = getenv("GPGPU_JIT"),
+						.jit_fd = -1,
+						.one_step = d->one_step };
 	static char why[256];
 	GError *error = NULL;
 
 	if (!options.jit_program)
 		return "GPGPU_JIT does not name the compiler";
-	engine = gpgpu_engine_new(&options, &error);
-	if (!engine) {
+	d->engine = gpgpu_engine_new(&options, &error);
+	if (!d->engine) {
 		snprintf(why, sizeof(why), "%s", error ? error->message : "no reason given");
 		g_clear_error(&error);
 		return why;
 	}
-	shm = mmap(NULL, SHM_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (shm == MAP_FAILED)
+	d->shm = mmap(NULL, SHM_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (d->shm == MAP_FAILED)
 		abort();
 	return NULL;
 }
 
-static void engine_close(void)
+static void device_close(struct device *d)
 {
-	gpgpu_engine_free(engine);
-	engine = NULL;
-	munmap(shm, SHM_SIZE);
+	gpgpu_engine_free(d->engine);
+	d->engine = NULL;
+	munmap(d->shm, SHM_SIZE);
 }
 
 /* ------------------------------------------------------------------ maps. The id of map i is i + 1 */
@@ -441,10 +449,10 @@ static bool make_all(struct gpgpu_session *session, const struct run *run, struc
 	return make_prog(session, run, run->insns, run->num_insns, 1, outcome);
 }
 
-static void engine_run(const struct run *run, struct outcome *outcome)
+static void device_run(struct device *d, const struct run *run, struct outcome *outcome)
 {
 	struct gpgpu_session_options options = { .name = "test",
-						 .shm = shm,
+						 .shm = d->shm,
 						 .shm_size = SHM_SIZE,
 						 .features = 1ull << VIRTIO_GPGPU_F_PACKET |
 							     1ull << VIRTIO_GPGPU_F_DEVICE_MEM,
@@ -454,8 +462,9 @@ static void engine_run(const struct run *run, struct outcome *outcome)
 							 .mem = VIRTIO_GPGPU_MEM_SHM,
 							 .size = SHM_SIZE };
 	GError *error = NULL;
-	struct gpgpu_session *session = gpgpu_session_new(engine, &options, &error);
+	struct gpgpu_session *session = gpgpu_session_new(d->engine, &options, &error);
 
+	shm = d->shm;
 	memset(outcome, 0, sizeof(*outcome));
 	if (!session || control(session, &buffer, VIRTIO_GPGPU_CMD_BUFFER_CREATE, sizeof(buffer)))
 		abort();
@@ -470,15 +479,28 @@ static void engine_run(const struct run *run, struct outcome *outcome)
 	gpgpu_session_free(session);
 }
 
-#define DEVICE(device)                                                 \
-	static const char *open_##device(void)                         \
-	{                                                              \
-		return engine_open(#device);                           \
-	}                                                              \
-	const struct target target_##device = { .name = #device,       \
-						.open = open_##device, \
-						.run = engine_run,     \
-						.close = engine_close, \
-						.validates = true }
+/* @id: of C, @title: for people, @what: the engine's name of it, @share: one in so many random programs */
+#define DEVICE(id, title, what, at_once, share)                                     \
+	static struct device device_##id = { .device = what, .one_step = at_once }; \
+	static const char *open_##id(void)                                          \
+	{                                                                           \
+		return device_open(&device_##id);                                   \
+	}                                                                           \
+	static void run_##id(const struct run *run, struct outcome *outcome)        \
+	{                                                                           \
+		device_run(&device_##id, run, outcome);                             \
+	}                                                                           \
+	static void close_##id(void)                                                \
+	{                                                                           \
+		device_close(&device_##id);                                         \
+	}                                                                           \
+	const struct target target_##id = { .name = title,                          \
+					    .open = open_##id,                      \
+					    .run = run_##id,                        \
+					    .close = close_##id,                    \
+					    .validates = true,                      \
+					    .once_in = share }
 
-DEVICE(cpu);
+DEVICE(cpu, "cpu", "cpu", true, 1);
+/* The code that larger programs start with, until the better is there. */
+DEVICE(cpu_quick, "cpu-quick", "cpu", false, 8);

@@ -8,4 +8,5 @@ static const char *none_open(void)
 }
 
 const struct target target_cpu = { .name = "cpu", .open = none_open };
+const struct target target_cpu_quick = { .name = "cpu-quick", .open = none_open };
 const struct target target_jit = { .name = "jit", .open = none_open, .optional = true };
