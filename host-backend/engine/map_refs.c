@@ -133,15 +133,14 @@ static bool still_names(struct gp_map_object *map, const struct gp_map_object *i
 	return false;
 }
 
-/* An element of @map that named @inner has gone. */
-static void inner_gone(struct gp_map_object *map, struct gp_map_object *inner)
+/*
+ * Slots are given again: whoever has one through this map must not come to another map by it. Not before, since a
+ * program that has just looked it up goes on with what it found, as in the kernel.
+ */
+void gp_inner_gone(struct gp_map_object *map, const struct gp_map_object *inner)
 {
-	struct gpgpu_session *s = map->object.session;
-
-	/* Slots are given again: whoever has one through this map must not come to another map by it. */
 	if (inner->slot_uses == 1 || !still_names(map, inner))
 		gp_map_forget_inner(map->map, inner->slot);
-	gp_retire(s, &inner->object, true);
 }
 
 static struct gp_result update_outer(struct gp_map_object *map, uint32_t ctx, const uint8_t *key, uint32_t id,
@@ -167,7 +166,7 @@ static struct gp_result update_outer(struct gp_map_object *map, uint32_t ctx, co
 	if (result.status)
 		gp_retire(s, object, true);
 	else if (old)
-		inner_gone(map, old);
+		gp_retire_element(s, map, old);
 	return result;
 }
 
@@ -177,7 +176,7 @@ static struct gp_result delete_outer(struct gp_map_object *map, const uint8_t *k
 	struct gp_result result = gp_map_result(gp_map_delete(map->map, key), map);
 
 	if (!result.status && old)
-		inner_gone(map, old);
+		gp_retire_element(map->object.session, map, old);
 	return result;
 }
 
@@ -264,7 +263,8 @@ struct gp_program *gp_tail_target(const struct gp_program *prog, uint32_t map, u
 
 uint64_t gp_refs_bytes(const struct gp_map_desc *desc)
 {
-	return desc->type == VIRTIO_GPGPU_MAP_PROG_ARRAY ? desc->max_entries * sizeof(struct gp_program *) : 0;
+	return desc->type == VIRTIO_GPGPU_MAP_PROG_ARRAY ? desc->max_entries * sizeof(struct gp_program *)
+							 : 0;
 }
 
 void gp_refs_init(struct gp_map_object *map)

@@ -18,6 +18,7 @@
 struct retired {
 	struct list link;
 	struct gp_object *object;
+	struct gp_map_object *outer; /* that it was an element of, if programs reach it through that still */
 	bool inner;
 };
 
@@ -35,6 +36,10 @@ static void drop(struct gpgpu_session *s, struct list *list)
 	while ((link = list_pop(list))) {
 		struct retired *r = container_of(link, struct retired, link);
 
+		if (r->outer) {
+			gp_inner_gone(r->outer, (struct gp_map_object *)r->object);
+			gp_object_unref(&r->outer->object);
+		}
 		if (r->inner)
 			gp_inner_put(s, (struct gp_map_object *)r->object);
 		gp_object_unref(r->object);
@@ -91,14 +96,26 @@ void gp_retire_all(struct gpgpu_session *s)
 		gp_retire_run(s);
 }
 
-void gp_retire(struct gpgpu_session *s, struct gp_object *object, bool inner)
+static void retire(struct gpgpu_session *s, struct gp_object *object, struct gp_map_object *outer, bool inner)
 {
 	struct retired *r = g_new0(struct retired, 1);
 
 	r->object = object;
+	r->outer = outer;
 	r->inner = inner;
 	list_add_tail(&s->retired_fresh, &r->link);
 	gp_retire_run(s);
+}
+
+void gp_retire(struct gpgpu_session *s, struct gp_object *object, bool inner)
+{
+	retire(s, object, NULL, inner);
+}
+
+void gp_retire_element(struct gpgpu_session *s, struct gp_map_object *outer, struct gp_map_object *inner)
+{
+	gp_object_ref(&outer->object);
+	retire(s, &inner->object, outer, true);
 }
 
 uint32_t gp_slice_begin(struct gpgpu_session *s)

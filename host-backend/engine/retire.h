@@ -7,6 +7,8 @@
 
 #include "engine.h"
 
+struct gp_map_object;
+
 void gp_retire_init(struct gpgpu_session *s);
 
 /*
@@ -15,6 +17,9 @@ void gp_retire_init(struct gpgpu_session *s);
  * Session's lock. The object may be gone on return.
  */
 void gp_retire(struct gpgpu_session *s, struct gp_object *object, bool inner);
+
+/* gp_retire_element() - likewise @inner, which was an element of @outer until now; then gp_inner_gone(). */
+void gp_retire_element(struct gpgpu_session *s, struct gp_map_object *outer, struct gp_map_object *inner);
 
 /* gp_retire_run() - drop what can be dropped by now. Session's lock. */
 void gp_retire_run(struct gpgpu_session *s);
