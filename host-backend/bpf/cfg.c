@@ -2,10 +2,10 @@
 /*
  * cfg.c - functions, basic blocks, loops and live registers of a program.
  *
- * How it works: the targets of local calls, and of addresses for callbacks, are the functions; jumps may not leave their function, so
- * each is a range of instructions. Blocks follow from jumps and their targets. A depth-first walk per
- * function gives the reverse post-order; dominators come from the usual iteration over it; an edge that
- * goes back in the walk to a block that does not dominate its source makes the graph irreducible,
+ * How it works: the targets of local calls, and of addresses for callbacks, are the functions; jumps may not leave
+ * their function, so each is a range of instructions. Blocks follow from jumps and their targets. A
+ * depth-first walk per function gives the reverse post-order; dominators come from one round over it; an edge
+ * that goes back in the walk to a block that does not dominate its source makes the graph irreducible,
  * and then a fuel counter could be defeated, so the program is refused. Live registers are the
  * least solution of the backward equations, callees before callers.
  *
@@ -246,6 +246,11 @@ static void walk(struct gp_cfg *cfg, struct gp_func *func)
 	g_free(post);
 }
 
+/* Of the tree of dominators, in the order of a walk. */
+struct gp_range {
+	uint32_t start, count;
+};
+
 static uint32_t common_dominator(const struct gp_cfg *cfg, uint32_t a, uint32_t b)
 {
 	while (a != b) {
@@ -257,48 +262,60 @@ static uint32_t common_dominator(const struct gp_cfg *cfg, uint32_t a, uint32_t 
 	return a;
 }
 
-/* The function's blocks are rpo[first .. end). */
+/*
+ * The function's blocks are rpo[first .. end). Edges that go back in the walk are left out: where each leads to a block
+ * that dominates its source even so, they change nothing, and where one does not the program is refused. So
+ * one round does.
+ */
 static void find_dominators(struct gp_cfg *cfg, uint32_t first, uint32_t end)
 {
 	uint32_t entry = cfg->rpo[first];
-	bool changed = true;
 
 	for (uint32_t i = first; i < end; i++)
 		cfg->blocks[cfg->rpo[i]].idom = GP_NO_BLOCK;
 	cfg->blocks[entry].idom = entry;
-	/* Push each block's dominator to its successors: one round, and one to see that it settled. */
-	for (int round = 0; changed && round < 2; round++) {
-		changed = false;
-		for (uint32_t i = first; i < end; i++) {
-			uint32_t b = cfg->rpo[i];
+	for (uint32_t i = first; i < end; i++) {
+		uint32_t b = cfg->rpo[i];
 
-			for (int e = 0; e < 2; e++) {
-				uint32_t to = cfg->blocks[b].succ[e], idom;
+		for (int e = 0; e < 2; e++) {
+			uint32_t to = cfg->blocks[b].succ[e];
 
-				if (to == GP_NO_BLOCK || to == entry || cfg->blocks[b].idom == GP_NO_BLOCK)
-					continue;
-				idom = cfg->blocks[to].idom;
-				idom = idom == GP_NO_BLOCK ? b : common_dominator(cfg, idom, b);
-				if (idom != cfg->blocks[to].idom) {
-					cfg->blocks[to].idom = idom;
-					changed = true;
-				}
-			}
+			if (to == GP_NO_BLOCK || (cfg->blocks[b].back & 1u << e))
+				continue;
+			cfg->blocks[to].idom = cfg->blocks[to].idom == GP_NO_BLOCK
+						       ? b
+						       : common_dominator(cfg, cfg->blocks[to].idom, b);
 		}
 	}
-	/* Not settled, so irreducible: say that only the entry dominates, and check_loops() refuses. */
-	for (uint32_t i = first; changed && i < end; i++)
-		cfg->blocks[cfg->rpo[i]].idom = entry;
 }
 
-static bool dominates(const struct gp_cfg *cfg, uint32_t a, uint32_t b)
+/* Numbers the tree of dominators so that what a block dominates is a range; [first .. end) as above. */
+static void number_dominated(struct gp_cfg *cfg, uint32_t first, uint32_t end, struct gp_range *ranges)
 {
-	while (cfg->blocks[b].order > cfg->blocks[a].order)
-		b = cfg->blocks[b].idom;
-	return a == b;
+	uint32_t *next = g_new(uint32_t, cfg->num_blocks);
+
+	for (uint32_t i = first; i < end; i++)
+		ranges[cfg->rpo[i]].count = 1;
+	for (uint32_t i = end; i-- > first + 1;)
+		ranges[cfg->blocks[cfg->rpo[i]].idom].count += ranges[cfg->rpo[i]].count;
+	for (uint32_t i = first; i < end; i++) {
+		uint32_t b = cfg->rpo[i], up = cfg->blocks[b].idom;
+
+		ranges[b].start = i == first ? 0 : next[up];
+		next[b] = ranges[b].start + 1;
+		if (i > first)
+			next[up] += ranges[b].count;
+	}
+	g_free(next);
 }
 
-static bool check_loops(struct gp_cfg *cfg, const struct gp_prog *prog, struct gp_verdict *verdict)
+static bool dominates(const struct gp_range *ranges, uint32_t a, uint32_t b)
+{
+	return ranges[b].start - ranges[a].start < ranges[a].count; /* unsigned: not below it either */
+}
+
+static bool check_loops(struct gp_cfg *cfg, const struct gp_prog *prog, const struct gp_range *ranges,
+			struct gp_verdict *verdict)
 {
 	for (uint32_t b = 0; b < cfg->num_blocks; b++) {
 		struct gp_block *block = &cfg->blocks[b];
@@ -306,7 +323,7 @@ static bool check_loops(struct gp_cfg *cfg, const struct gp_prog *prog, struct g
 		for (int e = 0; e < 2; e++) {
 			uint32_t to = block->succ[e];
 
-			if ((block->back & 1u << e) && !dominates(cfg, to, b))
+			if ((block->back & 1u << e) && !dominates(ranges, to, b))
 				return gp_refuse(
 					verdict, prog, VIRTIO_GPGPU_R_IRREDUCIBLE, block->end - 1,
 					"jumps back into a loop that is also entered elsewhere than at its start "
@@ -456,6 +473,7 @@ bool gp_cfg_build(struct gp_cfg *cfg, const struct gp_prog *prog, struct gp_verd
 {
 	bool *leader = g_new0(bool, prog->num_insns);
 	bool *tail = find_tails(prog);
+	struct gp_range *ranges = NULL;
 	uint16_t *use = NULL;
 	bool ok = false;
 
@@ -465,9 +483,11 @@ bool gp_cfg_build(struct gp_cfg *cfg, const struct gp_prog *prog, struct gp_verd
 		goto out;
 	make_blocks(cfg, prog, leader);
 	link_blocks(cfg, prog);
+	ranges = g_new0(struct gp_range, cfg->num_blocks);
 	for (uint32_t f = 0; f < cfg->num_funcs; f++) {
 		walk(cfg, &cfg->funcs[f]);
 		find_dominators(cfg, cfg->funcs[f].first_order, cfg->num_rpo);
+		number_dominated(cfg, cfg->funcs[f].first_order, cfg->num_rpo, ranges);
 	}
 	for (uint32_t b = 0; b < cfg->num_blocks; b++) {
 		if (cfg->blocks[b].order == GP_NO_BLOCK) {
@@ -476,13 +496,14 @@ bool gp_cfg_build(struct gp_cfg *cfg, const struct gp_prog *prog, struct gp_verd
 			goto out;
 		}
 	}
-	if (!check_loops(cfg, prog, verdict))
+	if (!check_loops(cfg, prog, ranges, verdict))
 		goto out;
 	use = g_new(uint16_t, 2 * (size_t)cfg->num_blocks);
 	for (uint32_t f = 0; f < cfg->num_funcs; f++)
 		find_live(cfg, prog, &cfg->funcs[cfg->callee_first[f]], use, use + cfg->num_blocks);
 	ok = true;
 out:
+	g_free(ranges);
 	g_free(use);
 	g_free(leader);
 	g_free(tail);

@@ -7,7 +7,6 @@
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
-#define ASM_TABLE
 #include "asm.h"
 #include "bpf/opcodes.h"
 #include "bpf/prog.h"
@@ -72,11 +71,11 @@ START_TEST(test_depth)
 		struct gp_verdict verdict;
 
 		for (uint32_t f = 1; f < depth; f++) {
-			insns[program.count++] = (struct bpf_insn)CALL_LOCAL(1);
-			insns[program.count++] = (struct bpf_insn)EXIT;
+			insns[program.count++] = CALL_LOCAL(1);
+			insns[program.count++] = EXIT;
 		}
-		insns[program.count++] = (struct bpf_insn)MOV64K(R0, 0);
-		insns[program.count++] = (struct bpf_insn)EXIT;
+		insns[program.count++] = MOV64K(R0, 0);
+		insns[program.count++] = EXIT;
 		ck_assert_int_eq(validate(VIRTIO_GPGPU_PROG_XDP, &program, &verdict), depth <= 8);
 		if (depth > 8)
 			ck_assert_uint_eq(verdict.reason, VIRTIO_GPGPU_R_CALL_DEPTH);
@@ -94,14 +93,222 @@ START_TEST(test_length)
 	ck_assert_uint_eq(verdict.reason, VIRTIO_GPGPU_R_INSN_LIMIT);
 	for (program.count = GP_MAX_INSNS; program.count <= GP_MAX_INSNS + 1; program.count++) {
 		for (uint32_t i = 0; i + 1 < program.count; i++)
-			insns[i] = (struct bpf_insn)MOV64K(R0, 0);
-		insns[program.count - 1] = (struct bpf_insn)EXIT;
+			insns[i] = MOV64K(R0, 0);
+		insns[program.count - 1] = EXIT;
 		ck_assert_int_eq(validate(VIRTIO_GPGPU_PROG_XDP, &program, &verdict),
 				 program.count <= GP_MAX_INSNS);
 	}
 	ck_assert_uint_eq(verdict.reason, VIRTIO_GPGPU_R_INSN_LIMIT);
 	ck_assert_uint_eq(verdict.status, VIRTIO_GPGPU_S_LIMIT);
 	free(insns);
+}
+END_TEST
+
+/* ------------------------------------------------------------ as much of one thing as there can be */
+
+static uint32_t conditional_jumps(struct bpf_insn *insns)
+{
+	uint32_t n = 0;
+
+	insns[n++] = MOV64K(R0, 0);
+	while (n < GP_MAX_INSNS - 1)
+		insns[n++] = JK(BPF_JEQ, R0, 0, 0);
+	insns[n++] = EXIT;
+	return n;
+}
+
+/* Loops in loops: as many heads, then as many ways back, inner ones first. */
+static uint32_t nested_loops(struct bpf_insn *insns)
+{
+	uint32_t depth = GP_MAX_INSNS / 2 - 2, n = 0;
+
+	insns[n++] = MOV64K(R0, 0);
+	for (uint32_t i = 0; i < depth; i++)
+		insns[n++] = ALU64K(BPF_ADD, R0, 1);
+	for (uint32_t i = 0; i < depth; i++)
+		insns[n++] = JK(BPF_JLT, R0, 9, -2 * (int32_t)i - 2);
+	insns[n++] = EXIT;
+	return n;
+}
+
+static uint32_t loops_to_one_head(struct bpf_insn *insns)
+{
+	uint32_t n = 0;
+
+	insns[n++] = MOV64K(R0, 0);
+	insns[n++] = ALU64K(BPF_ADD, R0, 1);
+	while (n < GP_MAX_INSNS - 1) {
+		insns[n] = JK(BPF_JEQ, R0, n, -(int32_t)n);
+		n++;
+	}
+	insns[n++] = EXIT;
+	return n;
+}
+
+/* Every function calls the next one as often as there is room for, seven deep. */
+static uint32_t calls(struct bpf_insn *insns)
+{
+	const uint32_t body = GP_MAX_INSNS / 8;
+	uint32_t n = 0;
+
+	for (uint32_t f = 0; f < 8; f++) {
+		for (uint32_t i = 0; i < body - 1; i++, n++)
+			insns[n] = f == 7 ? MOV64K(R0, 0) : CALL_LOCAL(body - i - 1);
+		insns[n++] = EXIT;
+	}
+	return n;
+}
+
+/* A pointer to each of 256 functions, which use it as another kind every other time. */
+static uint32_t functions(struct bpf_insn *insns)
+{
+	uint32_t n = 0, first = 4 * 255 + 2;
+
+	insns[n++] = MOV64X(R6, R1);
+	for (uint32_t f = 0; f < 255; f++) {
+		insns[n++] = MOV64X(R1, R6);
+		insns[n++] = f & 1 ? LDX(W, R1, R6, 0) : MOV64X(R1, R10);
+		insns[n++] = MOV64X(R7, R1);
+		insns[n] = CALL_LOCAL(first + 4 * f - n - 1);
+		n++;
+	}
+	insns[n++] = EXIT;
+	for (uint32_t f = 0; f < 255; f++) {
+		insns[n++] = STX(DW, R10, -8, R1);
+		insns[n++] = LDX(DW, R2, R10, -8);
+		insns[n++] = MOV64K(R0, 0);
+		insns[n++] = EXIT;
+	}
+	return n;
+}
+
+static uint32_t helper_calls(struct bpf_insn *insns)
+{
+	uint32_t n = 0;
+
+	while (n < GP_MAX_INSNS - 1)
+		insns[n++] = CALL(BPF_FUNC_get_prandom_u32);
+	insns[n++] = EXIT;
+	return n;
+}
+
+/* The last jump of many makes a loop that is entered at two places. */
+static uint32_t irreducible_at_last(struct bpf_insn *insns)
+{
+	uint32_t n = conditional_jumps(insns);
+
+	insns[n - 2] = JK(BPF_JEQ, R0, 1, -3);
+	insns[1] = JK(BPF_JEQ, R0, 2, (int16_t)(n - 4));
+	return n;
+}
+
+/* Switches from a state to any other, as a loop without a head: every entry is one of many. */
+static uint32_t state_machine(struct bpf_insn *insns)
+{
+	uint32_t n = 0;
+
+	insns[n++] = MOV64K(R0, 0);
+	for (uint32_t state = 0; state < 1000; state++) {
+		insns[n] = JK(BPF_JEQ, R0, state, (int32_t)(state * 7919 % 3000) - (int32_t)n);
+		n++;
+		insns[n++] = ALU64K(BPF_ADD, R0, 3);
+		insns[n++] = ALU64K(BPF_XOR, R0, 5);
+	}
+	insns[n++] = EXIT;
+	return n;
+}
+
+static const struct largest {
+	const char *name;
+	uint32_t (*make)(struct bpf_insn *insns);
+	uint32_t reason; /* 0: accepted */
+} largest[] = {
+	{ "conditional jumps", conditional_jumps, 0 },
+	{ "loops in loops", nested_loops, 0 },
+	{ "loops to one head", loops_to_one_head, 0 },
+	{ "calls", calls, 0 },
+	{ "functions with arguments of several kinds", functions, 0 },
+	{ "helper calls", helper_calls, 0 },
+	{ "an irreducible loop at last", irreducible_at_last, VIRTIO_GPGPU_R_IRREDUCIBLE },
+	{ "a state machine", state_machine, VIRTIO_GPGPU_R_IRREDUCIBLE },
+};
+
+START_TEST(test_largest)
+{
+	struct bpf_insn *insns = calloc(GP_MAX_INSNS + 1, sizeof(*insns));
+	struct program program = { insns, largest[_i].make(insns) };
+	struct gp_verdict verdict;
+	bool ok = validate(VIRTIO_GPGPU_PROG_XDP, &program, &verdict);
+
+	ck_assert_msg(ok == !largest[_i].reason && verdict.reason == largest[_i].reason,
+		      "%s, %u instructions: reason %u instead of %u: %s", largest[_i].name, program.count,
+		      verdict.reason, largest[_i].reason, verdict.message);
+	free(insns);
+}
+END_TEST
+
+/* ------------------------------------------------------------ loops with one entry, in all small graphs */
+
+#define NODES 6
+
+/* Reducible by the book: take away loops of one node, and merge nodes that have one predecessor into that. */
+static bool reducible(const uint32_t *jump)
+{
+	bool edge[NODES + 1][NODES + 1] = { 0 }, changed = true;
+	uint32_t left = NODES + 1;
+
+	for (uint32_t n = 0; n < NODES; n++)
+		edge[n][n + 1] = edge[n][jump[n]] = true;
+	while (changed) {
+		changed = false;
+		for (uint32_t n = 0; n <= NODES; n++) {
+			uint32_t preds = 0, pred = 0;
+
+			edge[n][n] = false;
+			for (uint32_t m = 0; m <= NODES; m++) {
+				preds += edge[m][n];
+				pred = edge[m][n] ? m : pred;
+			}
+			if (!n || preds != 1)
+				continue;
+			edge[pred][n] = false;
+			for (uint32_t m = 0; m <= NODES; m++) {
+				edge[pred][m] |= edge[n][m];
+				edge[n][m] = false;
+			}
+			left--;
+			changed = true;
+		}
+	}
+	return left == 1;
+}
+
+/* Node n goes on to n + 1 or jumps to any. */
+START_TEST(test_reducible)
+{
+	uint32_t count[2] = { 0 }, all = 1;
+
+	for (uint32_t n = 0; n < NODES; n++)
+		all *= NODES + 1;
+	for (uint32_t graph = 0; graph < all; graph++) {
+		struct bpf_insn insns[NODES + 2] = { MOV64K(R0, 0) };
+		struct program program = { insns, NODES + 2 };
+		uint32_t jump[NODES], rest = graph;
+		struct gp_verdict verdict;
+		bool ok;
+
+		for (uint32_t n = 0; n < NODES; n++, rest /= NODES + 1) {
+			jump[n] = rest % (NODES + 1);
+			insns[n + 1] = JK(BPF_JEQ, R0, n, (int)jump[n] - (int)n - 1);
+		}
+		insns[NODES + 1] = EXIT;
+		ok = validate(VIRTIO_GPGPU_PROG_XDP, &program, &verdict);
+		ck_assert_msg(ok == reducible(jump), "graph %u: %s", graph,
+			      ok ? "accepted" : verdict.message);
+		ck_assert(ok || verdict.reason == VIRTIO_GPGPU_R_IRREDUCIBLE);
+		count[ok]++;
+	}
+	ck_assert(count[0] && count[1]);
 }
 END_TEST
 
@@ -129,7 +336,7 @@ START_TEST(test_noise)
 			if (round % 3)
 				insns[i].imm %= 8;
 		}
-		insns[program.count - 1] = (struct bpf_insn)EXIT;
+		insns[program.count - 1] = EXIT;
 		accepted += validate(round & 1 ? VIRTIO_GPGPU_PROG_XDP : VIRTIO_GPGPU_PROG_GPGPU, &program,
 				     &verdict);
 	}
@@ -148,6 +355,8 @@ int main(void)
 	tcase_add_test(tcase, test_depth);
 	tcase_add_test(tcase, test_length);
 	tcase_add_test(tcase, test_noise);
+	tcase_add_test(tcase, test_reducible);
+	tcase_add_loop_test(tcase, test_largest, 0, sizeof(largest) / sizeof(*largest));
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);
