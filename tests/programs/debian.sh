@@ -25,7 +25,9 @@ outcome() {	# OBJECT PROGRAM OPTIONS...
 	elif ! gpgpu-oracle "$@" --save $work/kernel "$object" /job/sample.pcap >$work/log 2>&1; then
 		echo "loads; the kernel: $(said)"
 	elif ! compare rbm '^rx_cnt' $work/device $work/kernel >$work/log 2>&1; then
-		echo "differs: $(head -n 1 $work/log)"
+		# The verdicts of a frame; which frame and how long it is are the capture's.
+		head -n 1 $work/log | sed 's/kernel: [0-9]* \([A-Z]*\) [0-9]*; device: [0-9]* \([A-Z]*\) .*/\1 in the kernel, \2 here/;
+			s/^/differs: /'
 	else
 		echo "runs"
 	fi
