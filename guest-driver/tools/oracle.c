@@ -292,8 +292,11 @@ static struct lines split_lines(char *text, size_t size)
 		l.count += text[i] == '\n';
 	l.line = xcalloc(l.count + 1, sizeof(*l.line));
 	l.count = 0;
-	for (char *p = strtok_r(text, "\n", &save); p; p = strtok_r(NULL, "\n", &save))
-		l.line[l.count++] = p;
+	for (char *p = strtok_r(text, "\n", &save); p; p = strtok_r(NULL, "\n", &save)) {
+		/* Constants cannot change, and those that nobody reads are no map on the device. */
+		if (strncmp(p, ".rodata", 7))
+			l.line[l.count++] = p;
+	}
 	qsort(l.line, l.count, sizeof(*l.line), by_text);
 	return l;
 }
