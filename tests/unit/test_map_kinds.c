@@ -358,6 +358,50 @@ START_TEST(test_fits)
 }
 END_TEST
 
+/* ------------------------------------------------------------------ tail calls */
+
+static const struct tail {
+	uint32_t made;
+	uint64_t index;
+	int64_t err;
+} tails[] = {
+	{ 0, 1, 0 },
+	{ 32, 1, 0 }, /* the 33rd */
+	{ 33, 1, -ELOOP },
+	{ UINT32_MAX, 1, -ELOOP },
+	{ 0, 0, -ENOENT },
+	{ 33, 0, -ENOENT },
+	{ 0, 4, -E2BIG },
+	{ 0, UINT32_MAX, -E2BIG },
+	{ 0, 1ull << 32 | 1, 0 }, /* the low half counts */
+};
+
+START_TEST(test_tail)
+{
+	const struct tail *row = &tails[_i];
+	struct gp_env e = { .tail_calls = row->made };
+	struct gp_lane lane = new_lane();
+	uint32_t one = 1;
+	struct box b;
+
+	box_open(&b, M(PROG_ARRAY), 4, 4, 4, 1);
+	ck_assert_int_eq(gp_map_update(&b.map, &one, &one, 0), 0);
+	lane.env = &e;
+	ck_assert_int_eq(gp_helper_tail_call(&lane, &b.map, 5, row->index), row->err);
+	ck_assert_uint_eq(lane.fault, row->err ? 0 : GP_FAULT_TAIL);
+	if (!row->err) {
+		ck_assert_uint_eq(lane.tail_map, 5);
+		ck_assert_uint_eq(lane.tail_index, 1);
+	}
+	ck_assert_int_eq(gp_map_delete(&b.map, &one), 0);
+	ck_assert_int_eq(gp_helper_tail_call(&lane, &b.map, 5, 1), -ENOENT);
+	/* Not the number that another type of map has there. */
+	b.map.type = M(CPUMAP);
+	ck_assert_int_eq(gp_helper_tail_call(&lane, &b.map, 5, 1), -EINVAL);
+	box_close(&b);
+}
+END_TEST
+
 /* ------------------------------------------------------------- queues and stacks */
 
 START_TEST(test_queue_model)
@@ -582,6 +626,7 @@ int main(void)
 	tcase_add_test(t, test_redirect_forgets);
 	tcase_add_loop_test(t, test_members, 0, 2);
 	tcase_add_test(t, test_fits);
+	tcase_add_loop_test(t, test_tail, 0, G_N_ELEMENTS(tails));
 	tcase_add_loop_test(t, test_queue_model, 0, 2);
 	tcase_add_loop_test(t, test_queue_refuses, 0, 2);
 	tcase_add_loop_test(t, test_queue_threads, 0, 2);

@@ -347,6 +347,59 @@ START_TEST(test_record_fuel)
 }
 END_TEST
 
+/* However a lane ends, the queue does not wait for what it had reserved. */
+static struct gp_map *ring;
+
+int64_t gp_prog(struct gp_lane *lane)
+{
+	uint32_t n = lane->ingress + lane->gid[0], i;
+	uint64_t at;
+
+	for (i = 0; i < n % 4; i++)
+		gp_helper_ringbuf_reserve(lane, ring, 8 * i, 0);
+	at = gp_helper_ringbuf_reserve(lane, ring, 8, 0);
+	ck_assert_uint_ne(at, 0);
+	gp_store64((uint64_t *)(void *)(ring->values + at - 1), n);
+	ck_assert_int_eq(gp_helper_ringbuf_submit(lane, (32ull << 48) + at - 1, 0), 0);
+	if (n % 3 == 1)
+		gp_rt_fault(lane, VIRTIO_GPGPU_R_OUT_OF_FUEL, 1);
+	if (n % 3 == 2)
+		gp_rt_fault(lane, GP_FAULT_TAIL, 0);
+	return XDP_PASS;
+}
+
+START_TEST(test_lane_ends)
+{
+	enum { COUNT = 24 };
+	struct gp_grid grid = { { COUNT, 1, 1 }, { 1, 1, 1 } };
+	struct gp_packet_in in[COUNT] = { { .data_len = 60 } };
+	struct gp_packet_out out[COUNT];
+	struct gp_faults faults = { 0 };
+	struct gp_map *maps[1];
+	uint32_t stop = 0, num, i;
+	struct gp_env e = { .maps = maps, .num_maps = 1, .fuel = 1000, .stop = &stop };
+	uint64_t buf[2 * COUNT + 2], dropped;
+	struct box b;
+
+	ring_open(&b, 4096);
+	maps[0] = ring = &b.map;
+	for (i = 0; i < COUNT; i++)
+		in[i].ingress_port = i;
+	if (_i)
+		ck_assert_uint_eq(gp_entry_grid(&e, &thread, &grid, 0, COUNT, &faults), COUNT);
+	else
+		ck_assert_uint_eq(gp_entry_xdp(&e, &thread, in, out, 0, COUNT, &faults), COUNT);
+	ck_assert_int_eq(gp_map_records_read(&b.map, buf, sizeof(buf), &num, &dropped), 16 * COUNT);
+	ck_assert_uint_eq(num, COUNT);
+	for (i = 0; i < COUNT; i++)
+		ck_assert_uint_eq(buf[2 * i + 1], i);
+	/* A tail call is no fault of a packet. */
+	ck_assert_uint_eq(faults.count, _i ? 2 * COUNT / 3 : COUNT / 3);
+	ck_assert_uint_eq(gp_helper_ringbuf_query(NULL, &b.map, BPF_RB_AVAIL_DATA), 0);
+	box_close(&b);
+}
+END_TEST
+
 /* -------------------------------------------------------------------- threads */
 
 enum { PRODUCERS = 3, NUMBERS = 20000 };
@@ -715,6 +768,7 @@ int main(void)
 	tcase_add_test(t, test_ring_refuses);
 	tcase_add_loop_test(t, test_perf, 0, G_N_ELEMENTS(perf_rows));
 	tcase_add_test(t, test_record_fuel);
+	tcase_add_loop_test(t, test_lane_ends, 0, 2);
 	tcase_add_loop_test(t, test_record_threads, 0, G_N_ELEMENTS(types));
 	tcase_add_loop_test(t, test_line, 0, G_N_ELEMENTS(lines));
 	tcase_add_test(t, test_log_bounds);

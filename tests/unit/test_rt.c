@@ -506,6 +506,8 @@ START_TEST(test_lane)
 
 	env.clock = NULL;
 	ck_assert_uint_eq(gp_helper_ktime(&lane), 0);
+	ck_assert_uint_eq(gp_helper_boot_time(&lane), 0);
+	ck_assert_uint_eq(gp_helper_jiffies(&lane), 0);
 	env.clock = &clock;
 	gp_clock_read(&clock);
 	a = gp_helper_ktime(&lane);
@@ -523,7 +525,17 @@ START_TEST(test_lane)
 	/* A clock that is a little behind the last one does not turn time back. */
 	clock.ns -= 1000000;
 	ck_assert_uint_ge(gp_helper_ktime(&lane), a);
+
+	/* The others are that clock, seen otherwise; here it stands. */
+	ck_assert_uint_eq(clock.boot % 1000000, 0);
+	clock.mult = 0;
+	clock.boot = 7000000;
+	a = gp_helper_ktime(&lane);
+	ck_assert_uint_eq(gp_helper_boot_time(&lane), a + 7000000);
+	ck_assert_uint_eq(gp_helper_jiffies(&lane), a / 4000000);
 	env.clock = NULL;
+	ck_assert_uint_eq(gp_helper_numa_node(&lane), 0);
+	ck_assert_uint_eq(gp_helper_buff_len(&lane), 64);
 }
 END_TEST
 
