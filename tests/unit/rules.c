@@ -153,7 +153,7 @@ const struct rule rules[] = {
 	XDP("refused-helpers", "bpf_spin_lock", HELPER, 2, "bpf_spin_lock|use atomics",
 	    (LDVALUE(R1, MAP_ARRAY, 0), CALL(BPF_FUNC_spin_lock), MOV64K(R0, 0), EXIT),
 	    (LDVALUE(R1, MAP_ARRAY, 0), MOV64K(R0, 1), ATOMIC(DW, BPF_ADD, R1, 0, R0), MOV64K(R0, 0), EXIT)),
-	XDP("refused-helpers", "bpf_for_each_map_elem", HELPER, 0, "bpf_for_each_map_elem|loop over",
+	XDP("refused-helpers", "bpf_for_each_map_elem", HELPER, 0, "bpf_for_each_map_elem|keep what is to be walked",
 	    (CALL(BPF_FUNC_for_each_map_elem), EXIT), (CALL(BPF_FUNC_ktime_get_ns), EXIT)),
 	XDP("refused-helpers", "bpf_timer_init", HELPER, 0, "bpf_timer_init",
 	    (CALL(BPF_FUNC_timer_init), EXIT), (CALL(BPF_FUNC_ktime_get_ns), EXIT)),
