@@ -373,17 +373,17 @@ static void body(struct gen *g)
 {
 	uint32_t size = gen_below(g, 100);
 
-	if (size < 60)
-		block(g, 1 + gen_below(g, 4));
-	else if (size < 92)
-		block(g, 4 + gen_below(g, 6));
+	if (size < 68)
+		block(g, 1 + gen_below(g, 3));
+	else if (size < 96)
+		block(g, 4 + gen_below(g, 5));
 	else
 		block(g, 10 + gen_below(g, 20));
 }
 
 static void fill_stack(struct gen *g)
 {
-	g->slots = gen_chance(g, 60) ? 2 : gen_chance(g, 50) ? 4 : GEN_SLOTS;
+	g->slots = gen_chance(g, 70) ? 2 : gen_chance(g, 50) ? 4 : GEN_SLOTS;
 	for (int i = 1; i <= g->slots; i++)
 		gen_emit(g, ST(DW, R10, -8 * i, (int32_t)gen_constant(g)));
 	gen_emit(g, ST(DW, R10, GEN_KEY, 0));
@@ -439,7 +439,7 @@ static void subprogram(struct gen *g, uint32_t number)
 		g->anywhere = true;
 	}
 	fill_stack(g);
-	block(g, 1 + gen_below(g, 5));
+	block(g, 1 + gen_below(g, 3));
 	digest(g);
 	gen_emit(g, EXIT);
 }
@@ -641,7 +641,7 @@ void random_make(uint64_t seed, uint32_t without, struct random_case *made)
 	run->insns = made->insns;
 	run->fuel = FUEL;
 	run->strict = true;
-	run->kind = gen_chance(&g, 20) ? VIRTIO_GPGPU_PROG_GPGPU : VIRTIO_GPGPU_PROG_XDP;
+	run->kind = gen_chance(&g, 15) ? VIRTIO_GPGPU_PROG_GPGPU : VIRTIO_GPGPU_PROG_XDP;
 	for (int i = 0; i < GEN_SUBS; i++)
 		g.pointer_sub[i] = gen_chance(&g, 50);
 	g.main = true;
