@@ -67,11 +67,11 @@ struct gp_result gp_refs_update(struct gp_map_object *map, uint32_t ctx, const u
 				const uint8_t *value, uint32_t flags);
 struct gp_result gp_refs_delete(struct gp_map_object *map, const uint8_t *key);
 
-/* gp_inner_gone() - no program that has seen @inner as an element of @map runs: they lose access to it, unless it came back. */
-void gp_inner_gone(struct gp_map_object *map, const struct gp_map_object *inner);
-
-/* gp_inner_put() - a value does not name @map any more, and no program that has seen it runs. */
-void gp_inner_put(struct gpgpu_session *s, struct gp_map_object *map);
+/*
+ * gp_inner_put() - a value of @outer (NULL: of one that has gone) does not name @map any more, and no program that has
+ * seen it runs.
+ */
+void gp_inner_put(struct gpgpu_session *s, struct gp_map_object *outer, struct gp_map_object *map);
 
 /*
  * gp_tail_target() - the program at @index of the program array that is map @map of @prog. From within a slice; valid

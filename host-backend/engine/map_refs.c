@@ -77,8 +77,8 @@ static bool make_table(struct gpgpu_session *s)
 	return s->inner_used < GP_MAX_INNER;
 }
 
-/* Return: false if there is no slot left. */
-static bool inner_get(struct gpgpu_session *s, struct gp_map_object *map)
+/* For one more value of @outer. Return: false if there is no slot left. */
+static bool inner_get(struct gpgpu_session *s, struct gp_map_object *outer, struct gp_map_object *map)
 {
 	uint32_t slot = s->inner_next;
 
@@ -94,12 +94,19 @@ static bool inner_get(struct gpgpu_session *s, struct gp_map_object *map)
 		__atomic_store_n(&s->inner[slot], map->map, __ATOMIC_RELEASE);
 	}
 	map->slot_uses++;
+	outer->uses[map->slot]++;
 	gp_object_ref(&map->object);
 	return true;
 }
 
-void gp_inner_put(struct gpgpu_session *s, struct gp_map_object *map)
+void gp_inner_put(struct gpgpu_session *s, struct gp_map_object *outer, struct gp_map_object *map)
 {
+	/*
+	 * Slots are given again: whoever had this one through @outer must not come to another map by it. Not before, since a
+	 * program that has just looked it up goes on with what it found, as in the kernel.
+	 */
+	if (outer && !--outer->uses[map->slot])
+		gp_map_forget_inner(outer->map, map->slot);
 	if (--map->slot_uses)
 		return;
 	__atomic_store_n(&s->inner[map->slot], NULL, __ATOMIC_RELEASE);
@@ -121,28 +128,6 @@ static uint32_t stored(struct gp_map_object *map, const uint8_t *key)
 	return gp_map_lookup(map->map, key, &value) ? 0 : value;
 }
 
-/* Is any element of @map still @inner? At most as many as the map has, 2^20. */
-static bool still_names(struct gp_map_object *map, const struct gp_map_object *inner)
-{
-	uint8_t key[VIRTIO_GPGPU_MAX_KEY];
-	int err;
-
-	for (err = gp_map_next_key(map->map, NULL, key); !err; err = gp_map_next_key(map->map, key, key))
-		if (stored(map, key) == inner->slot + 1)
-			return true;
-	return false;
-}
-
-/*
- * Slots are given again: whoever has one through this map must not come to another map by it. Not before, since a
- * program that has just looked it up goes on with what it found, as in the kernel.
- */
-void gp_inner_gone(struct gp_map_object *map, const struct gp_map_object *inner)
-{
-	if (inner->slot_uses == 1 || !still_names(map, inner))
-		gp_map_forget_inner(map->map, inner->slot);
-}
-
 static struct gp_result update_outer(struct gp_map_object *map, uint32_t ctx, const uint8_t *key, uint32_t id,
 				     uint32_t flags)
 {
@@ -158,13 +143,13 @@ static struct gp_result update_outer(struct gp_map_object *map, uint32_t ctx, co
 	inner = (struct gp_map_object *)object;
 	if (!gp_map_inner_fits(&map->desc, &inner->desc))
 		return GP_ERR(INVALID, INNER, id);
-	if (!inner_get(s, inner))
+	if (!inner_get(s, map, inner))
 		return GP_ERR(LIMIT, OBJECT_LIMIT, GP_MAX_INNER);
 	old = inner_of(s, stored(map, key));
 	value = inner->slot + 1;
 	result = gp_map_result(gp_map_update(map->map, key, &value, flags), map);
 	if (result.status)
-		gp_retire(s, object, true);
+		gp_retire_element(s, map, inner);
 	else if (old)
 		gp_retire_element(s, map, old);
 	return result;
@@ -180,19 +165,15 @@ static struct gp_result delete_outer(struct gp_map_object *map, const uint8_t *k
 	return result;
 }
 
+/* No program uses @map any more; whoever tells of records may still look at what is in it. */
 static void release_outer(struct gp_map_object *map)
 {
 	struct gpgpu_session *s = map->object.session;
-	uint8_t key[VIRTIO_GPGPU_MAX_KEY];
-	struct gp_map_object *inner;
-	int err;
 
-	for (err = gp_map_next_key(map->map, NULL, key); !err; err = gp_map_next_key(map->map, key, key)) {
-		inner = inner_of(s, stored(map, key));
-		/* Whoever tells of records looks at all inner maps. */
-		if (inner)
-			gp_retire(s, &inner->object, true);
-	}
+	for (uint32_t slot = 0; slot < GP_MAX_INNER; slot++)
+		for (; map->uses[slot]; map->uses[slot]--)
+			gp_retire_element(s, NULL, s->inner_objects[slot]);
+	g_free(map->uses);
 }
 
 /* ------------------------------------------------------------- program arrays */
@@ -223,7 +204,7 @@ static struct gp_result update_progs(struct gp_map_object *map, uint32_t ctx, co
 	old = __atomic_exchange_n(&map->progs[index], prog, __ATOMIC_ACQ_REL);
 	result = gp_map_result(gp_map_update(map->map, key, &there, BPF_ANY), map);
 	if (old)
-		gp_retire(map->object.session, &old->object, false);
+		gp_retire(map->object.session, &old->object);
 	return result;
 }
 
@@ -236,7 +217,7 @@ static struct gp_result delete_prog(struct gp_map_object *map, const uint8_t *ke
 		return result;
 	old = __atomic_exchange_n(&map->progs[word(key)], NULL, __ATOMIC_ACQ_REL);
 	if (old)
-		gp_retire(map->object.session, &old->object, false);
+		gp_retire(map->object.session, &old->object);
 	return GP_OK;
 }
 
@@ -263,22 +244,25 @@ struct gp_program *gp_tail_target(const struct gp_program *prog, uint32_t map, u
 
 uint64_t gp_refs_bytes(const struct gp_map_desc *desc)
 {
-	return desc->type == VIRTIO_GPGPU_MAP_PROG_ARRAY ? desc->max_entries * sizeof(struct gp_program *)
-							 : 0;
+	if (desc->type == VIRTIO_GPGPU_MAP_PROG_ARRAY)
+		return desc->max_entries * sizeof(struct gp_program *);
+	return gp_map_is_outer(desc->type) ? GP_MAX_INNER * sizeof(uint32_t) : 0;
 }
 
 void gp_refs_init(struct gp_map_object *map)
 {
 	if (map->desc.type == VIRTIO_GPGPU_MAP_PROG_ARRAY)
 		map->progs = g_new0(struct gp_program *, map->desc.max_entries);
+	if (!gp_map_is_outer(map->desc.type))
+		return;
+	map->uses = g_new0(uint32_t, GP_MAX_INNER);
 	/* Before a program is made that may look there. */
-	if (gp_map_is_outer(map->desc.type))
-		make_table(map->object.session);
+	make_table(map->object.session);
 }
 
 void gp_refs_release(struct gp_map_object *map)
 {
-	if (gp_map_is_outer(map->desc.type) && map->map)
+	if (map->uses)
 		release_outer(map);
 	/* It was emptied when its id went. */
 	g_free(map->progs);

@@ -65,6 +65,7 @@ struct gp_map_object {
 	struct gp_program **progs; /* PROG_ARRAY: desc.max_entries, each NULL or with a reference; atomic */
 	uint32_t slot;  /* in session->inner while it is a value of another map; with slot_uses */
 	uint32_t slot_uses; /* values that name it, and values that did while a program may still use them */
+	uint32_t *uses; /* a map of maps: those of its own values, by slot */
 	bool notified;  /* RINGBUF, PERF_EVENT_ARRAY: the guest has been told of records; records_lock */
 	struct list fib_link; /* FIB: in session->fibs */
 };

@@ -18,7 +18,7 @@
 struct retired {
 	struct list link;
 	struct gp_object *object;
-	struct gp_map_object *outer; /* that it was an element of, if programs reach it through that still */
+	struct gp_map_object *outer; /* that it was an element of, with a reference, or NULL */
 	bool inner;
 };
 
@@ -36,13 +36,11 @@ static void drop(struct gpgpu_session *s, struct list *list)
 	while ((link = list_pop(list))) {
 		struct retired *r = container_of(link, struct retired, link);
 
-		if (r->outer) {
-			gp_inner_gone(r->outer, (struct gp_map_object *)r->object);
-			gp_object_unref(&r->outer->object);
-		}
 		if (r->inner)
-			gp_inner_put(s, (struct gp_map_object *)r->object);
+			gp_inner_put(s, r->outer, (struct gp_map_object *)r->object);
 		gp_object_unref(r->object);
+		if (r->outer)
+			gp_object_unref(&r->outer->object);
 		g_free(r);
 	}
 }
@@ -80,8 +78,8 @@ void gp_retire_run(struct gpgpu_session *s)
 	if (s->retiring)
 		return;
 	s->retiring = true;
-	/* Twice, so that nothing is left where nothing runs, but for what comes in on the way. */
-	for (int i = 0; i < 2 && !nothing_waits(s) && turn(s); i++) {
+	/* Twice, so that nothing is left where nothing runs, and twice more for what a map lets go of then. */
+	for (int i = 0; i < 4 && !nothing_waits(s) && turn(s); i++) {
 		list_init(&old);
 		move(&s->retired_waiting, &old);
 		move(&s->retired_fresh, &s->retired_waiting);
@@ -107,14 +105,15 @@ static void retire(struct gpgpu_session *s, struct gp_object *object, struct gp_
 	gp_retire_run(s);
 }
 
-void gp_retire(struct gpgpu_session *s, struct gp_object *object, bool inner)
+void gp_retire(struct gpgpu_session *s, struct gp_object *object)
 {
-	retire(s, object, NULL, inner);
+	retire(s, object, NULL, false);
 }
 
 void gp_retire_element(struct gpgpu_session *s, struct gp_map_object *outer, struct gp_map_object *inner)
 {
-	gp_object_ref(&outer->object);
+	if (outer)
+		gp_object_ref(&outer->object);
 	retire(s, &inner->object, outer, true);
 }
 

@@ -13,12 +13,10 @@ void gp_retire_init(struct gpgpu_session *s);
 
 /*
  * gp_retire() - drop a reference to @object once every slice that runs now has ended.
- * @inner: it was a value of a map of maps: one use of its slot goes with it.
+ * gp_retire_element() - the same of an element of a map of maps; @outer: that map, or NULL if it is going itself.
  * Session's lock. The object may be gone on return.
  */
-void gp_retire(struct gpgpu_session *s, struct gp_object *object, bool inner);
-
-/* gp_retire_element() - likewise @inner, which was an element of @outer until now; then gp_inner_gone(). */
+void gp_retire(struct gpgpu_session *s, struct gp_object *object);
 void gp_retire_element(struct gpgpu_session *s, struct gp_map_object *outer, struct gp_map_object *inner);
 
 /* gp_retire_run() - drop what can be dropped by now. Session's lock. */
