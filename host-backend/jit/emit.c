@@ -372,8 +372,8 @@ bool gp_emit(const struct gp_prog *prog, uint64_t budget_ns, struct gp_code *cod
 	make_internal(entry, lines);
 	if (!optimise(tier, verdict))
 		return false;
-	/* Good code takes as long again as the passes did, or a few times that. */
-	fast = tier->fast_code || cpu_ns() - start > budget_ns / 3;
+	/* Good code takes about as long again as the passes did. */
+	fast = tier->fast_code || cpu_ns() - start > budget_ns / 2;
 	if (!generate(entry, fast ? fast_machine : machine, lines, code, verdict))
 		return false;
 	code->frame_bytes = frame_bytes;

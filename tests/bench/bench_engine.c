@@ -4,10 +4,11 @@
  *
  * How it works: each program is in the kernel and compiled by us (bench_load.c), with maps of the same contents, and gets
  * the same different frames, a sample of a capture. The kernel runs each of them by BPF_PROG_TEST_RUN with repeat, which
- * says how long one run took on average, in whole nanoseconds rounded down. We run batches in which all of them take
- * turns, each in a slot of its own, as the device gets them. Both run on the same core, in rounds that alternate, and
- * the best of each counts: of every frame on the kernel's side, of a batch on ours; other load on the machine only
- * ever adds time. Before that, every verdict is compared.
+ * says how long one run took on average, in whole nanoseconds rounded down. We run batches: for the comparison of one
+ * frame each, in as many slots, so that both sides see the same thing over and over; besides that, of all
+ * frames in turn, as a device gets them, which a processor cannot foresee as well. Both run on the same core, in
+ * rounds that alternate, and the best of each frame and batch counts: other load on the machine only ever adds
+ * time. Before that, every verdict is compared.
  *
  * What a loop costs without a program is taken off on both sides: the time of a program that only drops. Programs that
  * change packets run between what again.h puts around them, and its time without a program is taken off. Where
@@ -35,7 +36,8 @@ enum {
 	SMALL = 256, /* packets of a batch that stays in the cache */
 	BATCH = 16384, /* packets of a batch that is larger than most caches */
 	ROUNDS = 3,
-	TRIES = 100, /* batches of SMALL in a round; of BATCH one in 20 */
+	REPEATS = 8, /* batches of one frame in a round */
+	TRIES = 100, /* batches of SMALL different ones; of BATCH one in 10 */
 };
 
 #define LEAST_NS 5.0
@@ -125,10 +127,11 @@ static double run_ours(const struct bench_program *p, const struct gp_image *ima
 	return (now() - start) / (double)count;
 }
 
-static void place_all(uint64_t count)
+/* Frames @first, @first + 1, ... of @num, in turn. */
+static void place(uint64_t count, uint32_t first, uint32_t num)
 {
 	for (uint64_t i = 0; i < count; i++) {
-		const struct bench_packet *packet = &packets[i % distinct];
+		const struct bench_packet *packet = &packets[first + i % num];
 
 		memcpy(slots + i * STRIDE + FRONT, packet->data, packet->len);
 		in[i] = (struct gp_packet_in){ .data_off = FRONT, .data_len = packet->len };
@@ -140,7 +143,7 @@ static void compare(const struct bench_program *p)
 	static const char *const names[] = { "aborted", "drop", "pass", "tx", "redirect" };
 	uint32_t verdicts[5] = { 0 }, theirs;
 
-	place_all(distinct);
+	place(distinct, 0, distinct);
 	run_ours(p, p->best, distinct);
 	for (uint32_t i = 0; i < distinct; i++) {
 		run_kernel(p, &packets[i], 1, &theirs);
@@ -218,32 +221,40 @@ static void compile_table(struct gp_jit *jit, struct bench_program *programs)
 /* ------------------------------------------------------------------- run time */
 
 struct times {
-	double kernel, small, big, unchecked;
+	double kernel, ours, unchecked; /* one frame, mean of all */
+	double small, big; /* batches of all frames */
 };
 
 static void measure(const struct bench_program *p, struct times *t)
 {
-	static double kernels[MAX_DISTINCT];
+	static struct times each[MAX_DISTINCT];
 	uint32_t verdict;
-	double sum = 0;
 
-	memset(kernels, 0, sizeof(kernels));
+	memset(each, 0, sizeof(each));
 	*t = (struct times){ 0 };
 	for (int round = 0; round < ROUNDS; round++) {
-		for (uint32_t i = 0; i < distinct; i++)
-			kernels[i] = least(kernels[i], run_kernel(p, &packets[i], REPEAT, &verdict));
-		place_all(SMALL);
-		for (int i = 0; i < TRIES; i++) {
-			t->small = least(t->small, run_ours(p, p->best, SMALL));
-			t->unchecked = least(t->unchecked, run_ours(p, p->unchecked, SMALL));
+		for (uint32_t i = 0; i < distinct; i++) {
+			struct times *e = &each[i];
+
+			e->kernel = least(e->kernel, run_kernel(p, &packets[i], REPEAT, &verdict));
+			place(SMALL, i, 1);
+			for (int k = 0; k < REPEATS; k++) {
+				e->ours = least(e->ours, run_ours(p, p->best, SMALL));
+				e->unchecked = least(e->unchecked, run_ours(p, p->unchecked, SMALL));
+			}
 		}
-		place_all(BATCH);
-		for (int i = 0; i < TRIES / 20; i++)
+		place(SMALL, 0, distinct);
+		for (int i = 0; i < TRIES; i++)
+			t->small = least(t->small, run_ours(p, p->best, SMALL));
+		place(BATCH, 0, distinct);
+		for (int i = 0; i < TRIES / 10; i++)
 			t->big = least(t->big, run_ours(p, p->best, BATCH));
 	}
-	for (uint32_t i = 0; i < distinct; i++)
-		sum += kernels[i];
-	t->kernel = sum / distinct;
+	for (uint32_t i = 0; i < distinct; i++) {
+		t->kernel += each[i].kernel / distinct;
+		t->ours += each[i].ours / distinct;
+		t->unchecked += each[i].unchecked / distinct;
+	}
 }
 
 static void ratio_table(const struct times *times)
@@ -251,33 +262,34 @@ static void ratio_table(const struct times *times)
 	double product = 1, contained = 1;
 	int n = 0;
 
-	printf("\nNanoseconds for a packet on one core, without what the loop around a program costs, and how many\n"
-	       "times the kernel's rate. 256, 16k: packets of a batch; containment: time of what runs over that of\n"
-	       "the same program compiled without any check, batches of 256\n\n"
-	       "%-10s %8s %8s %8s | %7s %7s | %s\n",
-	       "program", "kernel", "256", "16k", "256", "16k", "containment");
+	printf("\nNanoseconds for a packet on one core, without what the loop around a program costs. kernel, ours: one\n"
+	       "frame over and over, mean of all frames; mixed, 16k: all frames in turn, in batches of %d and %d.\n"
+	       "ratio: times the kernel's rate. checks: ours over the same compiled without any check\n\n"
+	       "%-10s %8s %8s %8s %8s | %7s %7s | %7s\n",
+	       SMALL, BATCH, "program", "kernel", "ours", "mixed", "16k", "ratio", "mixed", "checks");
 	for (int i = 0; i < NUM_SUBJECTS; i++) {
 		const struct times *empty = &times[subjects[i].again], *t = &times[i];
-		double kernel = t->kernel - empty->kernel, small = t->small - empty->small;
-		double big = t->big - empty->big, unchecked = t->unchecked - empty->unchecked;
+		double kernel = t->kernel - empty->kernel, ours = t->ours - empty->ours;
+		double small = t->small - empty->small, unchecked = t->unchecked - empty->unchecked;
 
 		if (i < NUM_EMPTY) {
-			printf("%-10s %8.2f %8.2f %8.2f | taken off below\n", subjects[i].name, t->kernel,
-			       t->small, t->big);
+			printf("%-10s %8.2f %8.2f %8.2f %8.2f | taken off below\n", subjects[i].name,
+			       t->kernel, t->ours, t->small, t->big);
 			continue;
 		}
-		printf("%-10s %8.2f %8.2f %8.2f | ", subjects[i].name, kernel, small, big);
-		if (kernel < LEAST_NS || small < LEAST_NS || big < LEAST_NS) {
+		printf("%-10s %8.2f %8.2f %8.2f %8.2f | ", subjects[i].name, kernel, ours, small,
+		       t->big - empty->big);
+		if (kernel < LEAST_NS || ours < LEAST_NS) {
 			printf("less than %.0f ns\n", LEAST_NS);
 			continue;
 		}
-		printf("%7.2f %7.2f | %7.2f\n", kernel / small, kernel / big, small / unchecked);
-		product *= kernel / small;
-		contained *= small / unchecked;
+		printf("%7.2f %7.2f | %7.2f\n", kernel / ours, kernel / small, ours / unchecked);
+		product *= kernel / ours;
+		contained *= ours / unchecked;
 		n++;
 	}
 	if (n)
-		printf("%-10s %26s | %7.2f %7s | %7.2f\n", "mean", "geometric", pow(product, 1.0 / n), "",
+		printf("%-10s %35s | %7.2f %7s | %7.2f\n", "mean", "geometric", pow(product, 1.0 / n), "",
 		       pow(contained, 1.0 / n));
 }
 
@@ -298,7 +310,7 @@ static const char usage[] = "usage: bench_engine [OPTION...] GPGPU-JIT UNCHECKED
 
 static struct gp_jit *start(const char *path)
 {
-	struct gp_jit_options options = { .program = path, .fd = -1 };
+	struct gp_jit_options options = { .program = path, .fd = -1, .cpu_seconds = 20 };
 	GError *error = NULL;
 	struct gp_jit *jit = gp_jit_new(&options, &error);
 
