@@ -105,7 +105,8 @@ static int add_value(struct reader *r, struct gpgpu_map *map, uint64_t index, co
 		return gpgpu_fail(-EINVAL, "%s: map '%.64s' is declared with '%.64s', which is no %s of it",
 				  r->elf->name, map->name, sym->name, progs ? "program" : "map");
 	if (index >= map->info.max_entries || map->info.key_size != sizeof(uint32_t))
-		return gpgpu_fail(-EINVAL, "%s: map '%.64s' is declared with a value %llu, but has %u entries",
+		return gpgpu_fail(-EINVAL,
+				  "%s: map '%.64s' is declared with a value %llu, but has %u entries",
 				  r->elf->name, map->name, (unsigned long long)index, map->info.max_entries);
 	more = realloc(map->values, (map->num_values + 1) * sizeof(*more));
 	if (!more)

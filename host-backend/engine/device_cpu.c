@@ -49,9 +49,9 @@ struct gp_device {
 	pthread_t *threads;
 	pthread_cond_t wake;
 	uint32_t sleeping; /* threads in pthread_cond_wait() */
-	bool spinning;  /* a thread looks at `work` */
+	bool spinning; /* a thread looks at `work` */
 	bool quit;
-	uint32_t work;  /* atomic: grows with every kick */
+	uint32_t work; /* atomic: grows with every kick */
 	uint64_t spin_ns; /* 0: never */
 	uint64_t seeds[NUM_SEEDS]; /* from the kernel, each used once */
 	uint32_t num_seeds;

@@ -110,7 +110,7 @@ struct gpgpu_session {
 	struct gp_map **inner; /* GP_MAX_INNER: maps that are values of others, as programs see them; or NULL */
 	struct gp_map_object **inner_objects; /* the same */
 	uint32_t inner_used, inner_next;
-	struct list fibs;  /* FIB maps, those made last first */
+	struct list fibs; /* FIB maps, those made last first */
 	struct gp_cache *cache;
 	int64_t compile_budget; /* ns of compiling that it may still use */
 	uint64_t compile_refilled; /* when that was last topped up; 0: never */
@@ -128,11 +128,11 @@ struct gpgpu_session {
 	/* engine's lock */
 	struct list engine_link;
 	struct gp_sched_tenant tenant;
-	uint32_t slices;	 /* running now */
+	uint32_t slices; /* running now */
 	uint32_t phase, phase_slices[2]; /* retire.c */
-	bool waited_for;	 /* somebody waits for slices to become 0 */
-	bool corked;   /* atomic: do not wake threads yet */
-	bool unkicked;   /* a job came while corked */
+	bool waited_for; /* somebody waits for slices to become 0 */
+	bool corked; /* atomic: do not wake threads yet */
+	bool unkicked; /* a job came while corked */
 };
 
 static inline uint64_t gp_now(void)

@@ -257,7 +257,8 @@ struct gp_result gp_map_lookup_value(struct gp_map_object *map, const uint8_t *k
 struct gp_result gp_map_update_value(struct gp_map_object *map, uint32_t ctx, const uint8_t *key,
 				     const uint8_t *value, uint32_t flags)
 {
-	bool ports = map->desc.type == VIRTIO_GPGPU_MAP_DEVMAP || map->desc.type == VIRTIO_GPGPU_MAP_DEVMAP_HASH ||
+	bool ports = map->desc.type == VIRTIO_GPGPU_MAP_DEVMAP ||
+		     map->desc.type == VIRTIO_GPGPU_MAP_DEVMAP_HASH ||
 		     map->desc.type == VIRTIO_GPGPU_MAP_CPUMAP;
 
 	if (gp_map_has_records(map->desc.type))

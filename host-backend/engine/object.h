@@ -66,13 +66,13 @@ struct gp_map_object {
 	uint32_t slot;  /* in session->inner while it is a value of another map; with slot_uses */
 	uint32_t slot_uses; /* values that name it, and values that did while a program may still use them */
 	uint32_t *uses; /* a map of maps: those of its own values, by slot */
-	bool notified;  /* RINGBUF, PERF_EVENT_ARRAY: the guest has been told of records; records_lock */
+	bool notified; /* RINGBUF, PERF_EVENT_ARRAY: the guest has been told of records; records_lock */
 	struct list fib_link; /* FIB: in session->fibs */
 };
 
 struct gp_program {
 	struct gp_object object;
-	uint32_t kind;  /* enum virtio_gpgpu_prog_kind */
+	uint32_t kind; /* enum virtio_gpgpu_prog_kind */
 	uint32_t num_args;
 	uint32_t num_insns;
 	uint32_t num_maps;

@@ -101,7 +101,8 @@ struct gp_result gp_cmd_map_read(struct gpgpu_session *s, struct gp_context *ctx
 	pthread_mutex_unlock(&s->records_lock);
 	if (bytes < 0) {
 		gp_response_drop(req);
-		return bytes == -EMSGSIZE ? GP_ERR(INVALID, RESPONSE_SPACE, room) : gp_map_result((int)bytes, map);
+		return bytes == -EMSGSIZE ? GP_ERR(INVALID, RESPONSE_SPACE, room)
+					  : gp_map_result((int)bytes, map);
 	}
 	resp->bytes = (uint32_t)bytes;
 	resp->num_records = num;
