@@ -169,7 +169,8 @@ int64_t gp_hash_update(struct gp_map *map, const uint8_t *key, const uint8_t *va
 int64_t gp_hash_delete(struct gp_map *map, const uint8_t *key, uint8_t *value, uint32_t *steps);
 
 /*
- * gp_hash_copy() - a key's value (per-CPU kinds: all copies, a stride apart), as a whole: no update is half in it, and no other key's value. Native only.
+ * gp_hash_copy() - a key's value (per-CPU kinds: all copies, a stride apart), as a whole: no update is half in it, and
+ * no other key's value. Native only.
  *
  * Return: 0, -ENOENT, -EBUSY.
  */

@@ -193,8 +193,8 @@ GP_ALWAYS bool gp_trylock(uint32_t *lock)
 {
 	uint32_t old = gp_load32(lock);
 
-	return !(old & 1) && __atomic_compare_exchange_n(lock, &old, old | 1, false, __ATOMIC_ACQUIRE,
-							 __ATOMIC_RELAXED);
+	return !(old & 1) &&
+	       __atomic_compare_exchange_n(lock, &old, old | 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
 /* gp_lock_bump() - readers that began before this read again. The lock stays taken. */
