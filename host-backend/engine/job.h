@@ -102,12 +102,12 @@ struct gp_job {
 struct gp_chunk {
 	uint64_t first, count;  /* with parts: positions in the part */
 	uint32_t part;
-	bool all_parts;	/* instead of one: whatever is left of each */
+	bool all_parts; /* instead of one: whatever is left of each */
 	uint64_t ran;   /* out */
 	struct gp_faults faults; /* out */
 	struct gp_program *others[GP_CHUNK_OTHERS]; /* out: reached by tail calls, that leave something */
 	uint32_t num_others;
-	uint32_t phase;	/* gp_slice_end() */
+	uint32_t phase; /* gp_slice_end() */
 };
 
 #define GP_COPY_ITEM (64u << 10) /* bytes that COPY and FILL count as one item */

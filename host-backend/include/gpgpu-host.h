@@ -39,7 +39,7 @@ struct gpgpu_engine_options {
 	bool interleave;
 	uint64_t interleave_seed;
 	bool one_step;   /* for who measures: programs never start with code that was made quickly */
-	bool plain_sums;   /* for tests: counters lose counts as any other load and store */
+	bool plain_sums;	 /* for tests: counters lose counts as any other load and store */
 	/*
 	 * Instead of jit_program and jit_fd (-1): where to get a socket to a compiler, now and again when one
 	 * has died. Called on a compile thread. Return: a descriptor that passes to the engine, or -1.

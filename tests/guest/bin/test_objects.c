@@ -160,7 +160,8 @@ static void test_map_ops(int fd, uint32_t map)
 	   "map: no room for key");
 	is(map_op(fd, map, 0, &key, &value, 8, 0), -EINVAL, "map: operation 0");
 	is(map_op(fd, map, 6, &key, &value, 8, 0), -EINVAL, "map: operation 6");
-	is(map_op(fd, map, DRM_VIRTIO_GPGPU_MAP_POP, &key, &got, 7, 0), -EINVAL, "map: no room for what is popped");
+	is(map_op(fd, map, DRM_VIRTIO_GPGPU_MAP_POP, &key, &got, 7, 0), -EINVAL,
+	   "map: no room for what is popped");
 	is(map_op(fd, map, DRM_VIRTIO_GPGPU_MAP_POP, &key, &got, 8, 1), -EINVAL, "map: flags on a pop");
 	is(map_op(fd, map, DRM_VIRTIO_GPGPU_MAP_POP, &key, &got, 8, 0), 0, "map: pop");
 	is(got, 42, "map: popped value");
