@@ -2,12 +2,13 @@
 /*
  * object.c - objects: the programs, kernels, maps and global data of an ELF file.
  *
- * Opening reads everything and keeps nothing of the file but its BTF, for names of the source: programs are linked (link.c), kernels have their
- * arguments (kernel_args.c), maps their definitions and what they are declared with (map_values.c). BTF-defined maps are libbpf's business, which reads the
- * same file a second time; global data is read here, as one array of one element per section. Loading
- * makes the maps that are used, fills global data, freezes .rodata (read only for programs before they are
- * compiled, so that the host may take its values as constants), exchanges map indices for handles and compiles. A failing load takes
- * back what it made, so an object is either loaded or as it was.
+ * Opening reads everything and keeps nothing of the file but its BTF, for names of the source: programs are linked
+ * (link.c), kernels have their arguments (kernel_args.c), maps their definitions and what they are declared with
+ * (map_values.c). BTF-defined maps are libbpf's business, which reads the same file a second time; global data is read
+ * here, as one array of one element per section. Loading makes the maps that are used, fills global data, freezes
+ * .rodata (read only for programs before they are compiled, so that the host may take its values as constants),
+ * exchanges map indices for handles and compiles. A failing load takes back what it made, so an object is either loaded
+ * or as it was.
  */
 #include <fcntl.h>
 #include <pthread.h>
