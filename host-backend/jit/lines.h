@@ -3,9 +3,9 @@
  * lines.h - which code is of which BPF instruction, for those who look at code.
  *
  * Only with GP_PROG_LINES. The translator gives everything that it builds a debug location whose line says the BPF
- * instruction (lines.c); LLVM carries that through its passes as it does for any language, and puts a line table into the
- * object, which is read back there and turned into places of the flat image (line_table.c). Debug locations change no
- * code.
+ * instruction (lines.c); LLVM carries that through its passes as it does for any language, and puts a line table into
+ * the object, which is read back there and turned into places of the flat image (line_table.c). Debug locations
+ * change no code.
  */
 #ifndef GPGPU_JIT_LINES_H
 #define GPGPU_JIT_LINES_H

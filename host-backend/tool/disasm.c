@@ -3,8 +3,8 @@
  * gpgpu-bpf disasm - a program beside the code that was made of it.
  *
  * Left the instructions in the program's order, with source lines above them if the object has some; right what the
- * compiler says is each one's code. It says so by debug locations, one line per instruction (jit/lines.h), which LLVM keeps
- * up through its passes: an instruction's code may lie in several places, may be shared with another one's and then
+ * compiler says is each one's code. It says so by debug locations, one line per instruction (jit/lines.h), which LLVM
+ * keeps up through its passes: an instruction's code may lie in several places, may be shared with another one's and then
  * be counted to either, or be gone. What is of no instruction, the loop over the packets and functions of the
  * run-time library that are called and not inlined, is not shown but counted.
  *

@@ -122,8 +122,8 @@ static struct bpf_insn *wrap(const struct bpf_insn *insns, size_t count, bool ha
 }
 
 /*
- * Numbers in front of a message and behind the word "instruction" are those of the kernel's instructions: makes them the
- * program's.
+ * Numbers in front of a message and behind the word "instruction" are those of the kernel's instructions: makes them
+ * the program's.
  */
 static void renumber(const char *text, size_t own, char *out, size_t size)
 {
