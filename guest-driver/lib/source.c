@@ -116,7 +116,8 @@ int gpgpu_read_lines(const struct elf_file *elf, struct btf *btf, struct gpgpu_o
 		p += (size_t)info[1] * size;
 		left -= (uint64_t)info[1] * size;
 	}
-	qsort(obj->lines, obj->num_lines, sizeof(*obj->lines), by_place);
+	if (obj->num_lines)
+		qsort(obj->lines, obj->num_lines, sizeof(*obj->lines), by_place);
 	return 0;
 }
 
