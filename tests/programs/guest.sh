@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# guest.sh SIZE MINIMUM [capture] - the guest's half of tests/programs/programs: the capture, then the cases.
+# guest.sh SIZE FRAMES [capture] - the guest's half of tests/programs/programs: the capture, then the cases.
 #
 # /dev/vda is the capture that an earlier run left, SIZE bytes; 0: none yet, so it is made (at least MINIMUM
 # frames) and put there. Each case of the table `cases` runs on the device; what the kernel makes of the
@@ -11,7 +11,7 @@
 . /usr/lib/gpgpu/programs/compare.sh
 
 size=${1:?}
-minimum=${2:?}
+frames=${2:?}
 only=${3:-} # "capture": the cases are another day's
 here=/usr/lib/gpgpu
 work=/tmp/programs
@@ -32,7 +32,7 @@ get_capture() {
 	for m in vxlan ipip ip6_tunnel; do
 		modprobe $m || return
 	done
-	sh $here/programs/traffic.sh $capture "$minimum" || return
+	sh $here/programs/traffic.sh $capture "$frames" || return
 	dd if=$capture of=/dev/vda bs=1M conv=notrunc 2>/dev/null && sync || return
 	host_sync "size $(stat -c %s $capture)" >/dev/null
 }
@@ -51,7 +51,7 @@ kernel() {	# TO PROGRAM [MAP ENTRY]
 device() {	# PROGRAM ORDER TO [MAP ENTRY]
 	p=$1 order=$2 to=$3
 	shift 3
-	gpgpu pkt --quiet --order "$order" --config "$here/$p.conf" ${1:+--map "$1" "$2"} --results "$to.results" \
+	gpgpu pkt --order "$order" --config "$here/$p.conf" ${1:+--map "$1" "$2"} --results "$to.results" \
 		--maps-out "$to.maps" "$here/xdp_$p.bpf.o" $capture "$to.pcap"
 }
 
@@ -77,7 +77,7 @@ run_case() {	# PROGRAM NAME ORDER WHAT PATTERN [MAP ENTRY]
 		rm -f "$work/kernel-$previous"-*
 	fi
 	rm -f $work/device.*
-	device "$program" "$order" $work/device "$@" || return
+	device "$program" "$order" $work/device "$@" >$work/device.sum || return
 	while [ ! -e "$reference.status" ]; do sleep 0.2; done
 	if [ "$(cat "$reference.status")" != 0 ]; then
 		tail -n 1 "$reference.log"
@@ -86,8 +86,8 @@ run_case() {	# PROGRAM NAME ORDER WHAT PATTERN [MAP ENTRY]
 	[ "$pattern" = - ] && pattern='^$'
 	compare "$what" "$pattern" $work/device "$reference" || return
 	# What was compared, in numbers: frames of each verdict, bytes, entries of maps.
-	echo "$(cut -d ' ' -f 2 "$reference.results" | sort | uniq -c | tr -s ' \n' ' '), $(wc -c <"$reference.pcap")" \
-		"bytes, $(wc -l <"$reference.maps") map entries"
+	echo "$(awk '$1 ~ /^[A-Z]+$/ && $2 != 0 { print $2, $1 }' $work/device.sum | tr '\n' ' ')" \
+		"- $(wc -c <"$reference.pcap") bytes, $(wc -l <"$reference.maps") map entries"
 }
 
 load_driver || exit

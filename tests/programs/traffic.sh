@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# traffic.sh OUT.pcap MINIMUM - records at least that many frames between two network namespaces of this
+# traffic.sh OUT.pcap FRAMES - records that many frames between two network namespaces of this
 # machine.
 #
 # How it works: `left` and `right` are joined by a veth pair, with segmentation and checksum offloads off so
@@ -12,8 +12,8 @@
 # are kept small, so that many frames make a small capture.
 set -eu
 
-out=${1:?usage: traffic.sh OUT.pcap MINIMUM}
-want=${2:?usage: traffic.sh OUT.pcap MINIMUM}
+out=${1:?usage: traffic.sh OUT.pcap FRAMES}
+want=${2:?usage: traffic.sh OUT.pcap FRAMES}
 here=$(dirname "$(readlink -f "$0")")
 work=$(mktemp -d)
 left="ip netns exec gp-left"
@@ -89,7 +89,7 @@ ip -n gp-left route add 64:ff9b::/96 dev gp0
 ip -n gp-left addr add fd00:8::1/64 dev gp0 nodad
 ip -n gp-right addr add fd00:8::2/64 dev gp0 nodad
 
-background tcpdump $right tcpdump -i gp0 -s 2048 -B 131072 -w "$work/cap.pcap"
+background tcpdump $right tcpdump -i gp0 -s 2048 -B 131072 -c "$want" -w "$work/cap.pcap"
 recorder=${pids##* }
 background dns $right dnsmasq --keep-in-foreground --no-resolv --no-hosts --conf-file=/dev/null \
 	--pid-file="$work/dns.pid" --user=root --address=/example.test/10.7.0.2 \
@@ -138,21 +138,19 @@ try "bulk TCP over VXLAN" $left iperf3 -c 10.43.0.2 -p 5201 -M 536 -P 4 -n 3M
 try "bulk TCP to a translator's prefix" $left iperf3 -c 64:ff9b::10.7.0.2 -p 5201 -M 536 -P 4 -n 3M
 try "bulk TCP over IPv6" $left iperf3 -c fd00:7::2 -p 5201 -M 536 -P 4 -n 4M
 try "bulk TCP back" $left iperf3 -c 10.7.0.2 -p 5201 -M 536 -P 4 -R -n 3M
-# A machine that is busy with other things loses some on the way to the recorder: TCP makes up what is
-# missing.
-recorded() {
-	kill -USR1 "$recorder"
-	sleep 0.5
-	sed -n 's/^[a-z: ]*\([0-9]*\) packets captured.*/\1/p' "$work/log.tcpdump" | tail -n 1
+# The recorder ends at the number that was asked for. A machine that is busy with other things loses some frames on
+# the way to it: TCP makes up what is missing.
+finished() {
+	grep -q '^[0-9]* packets captured' "$work/log.tcpdump"
 }
 n=0
-while [ "$(recorded)" -lt "$want" ] && [ $n -lt 8 ]; do
+while ! finished && [ $n -lt 12 ]; do
 	try "bulk TCP" $left iperf3 -c 10.7.0.2 -p 5201 -M 536 -P 8 -n 4M
 	n=$((n + 1))
 done
-kill -INT "$recorder"
+finished || kill -INT "$recorder"
 wait "$recorder" 2>/dev/null || :
-count=$(sed -n 's/^[a-z: ]*\([0-9]*\) packets captured.*/\1/p' "$work/log.tcpdump" | tail -n 1)
+count=$(sed -n 's/^\([0-9]*\) packets captured.*/\1/p' "$work/log.tcpdump")
 if [ "${count:-0}" -lt "$want" ]; then
 	echo "traffic: recorded only ${count:-no} frames, want $want" >&2
 	exit 1
