@@ -77,7 +77,7 @@ void teardown(void)
 	gpgpu_engine_free(engine);
 }
 
-static void make_objects(struct wire_client *c)
+void make_objects(struct wire_client *c)
 {
 	check_ok(wire_simple(c, VIRTIO_GPGPU_CMD_CTX_CREATE, CTX, NULL));
 	check_ok(wire_simple(c, VIRTIO_GPGPU_CMD_CTX_CREATE, OTHER_CTX, NULL));

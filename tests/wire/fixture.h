@@ -53,6 +53,7 @@ void setup_programs(void); /* setup_objects(), and the programs */
 void teardown(void);
 
 struct wire_client *new_client(uint32_t cap, uint32_t weight);
+void make_objects(struct wire_client *c);
 void make_programs(struct wire_client *c);
 
 /* ---- instructions ---- */
