@@ -4,7 +4,8 @@
  *
  * A program cannot jump into another image. It ends, by the path of a fault, and says which program is wanted; the
  * device then runs that one on the packet as it is (GP_FAULT_TAIL). So the target has a stack and fuel of its
- * own, and a tail call from a local function ends all functions, as in the kernel.
+ * own, and a tail call in a local function ends all functions. The kernel comes back to that function's caller
+ * instead; the validator takes one there only where the caller returns what the function does.
  */
 #include <errno.h>
 #include "virtio_gpgpu.h"
