@@ -60,11 +60,15 @@ static bool join_val(struct gp_val *to, const struct gp_val *from)
 		*to = (struct gp_val){ .kind = GP_KIND_ANY };
 	} else if (to->kind == GP_KIND_MAPVAL || gp_val_is_map(to)) {
 		to->maps |= from->maps;
-	} else if (to->known && (!from->known || to->off != from->off)) {
-		to->known = 0;
-		to->off = 0;
+	} else {
+		to->low |= from->low;
+		if (to->known && (!from->known || to->off != from->off)) {
+			to->known = 0;
+			to->off = 0;
+		}
 	}
-	return old.kind != to->kind || old.known != to->known || old.arg != to->arg || old.off != to->off;
+	return old.kind != to->kind || old.known != to->known || old.arg != to->arg || old.off != to->off ||
+	       old.low != to->low;
 }
 
 /* A frame pointer that stops being constant needs its object in memory; one that becomes a handle escapes. */

@@ -211,6 +211,7 @@ static struct gp_val move_pointer(struct gp_kinds *kinds, struct gp_state *state
 		off = minus ? ptr.off - add->off : ptr.off + add->off;
 		if (off >= -range && off <= range) {
 			ptr.off = off;
+			ptr.low = off < 0;
 			return ptr;
 		}
 	}
@@ -221,6 +222,7 @@ static struct gp_val move_pointer(struct gp_kinds *kinds, struct gp_state *state
 	/* Downwards: the object begins somewhere below; in this frame if a pointer to it is about. */
 	if (ptr.kind == GP_KIND_STACK && state->exposed && down)
 		gp_kinds_expose(kinds, state, func, &(struct gp_val){ .kind = GP_KIND_STACK });
+	ptr.low |= down;
 	ptr.known = 0;
 	ptr.off = 0;
 	return ptr;

@@ -41,6 +41,7 @@ struct gp_val {
 	uint8_t kind;
 	uint8_t known;
 	uint8_t arg;
+	uint8_t low; /* an offset that may be below its region, so negative: something was taken away */
 	union {
 		int64_t off;
 		uint64_t maps; /* mask */

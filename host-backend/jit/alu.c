@@ -161,9 +161,19 @@ LLVMValueRef gp_tr_compare(struct gp_tr *tr, const struct bpf_insn *insn)
 		[BPF_JSGT >> 4] = LLVMIntSGT, [BPF_JSGE >> 4] = LLVMIntSGE, [BPF_JSLT >> 4] = LLVMIntSLT,
 		[BPF_JSLE >> 4] = LLVMIntSLE,
 	};
+	/* Of offsets that may be negative, for what asks which address is above the other. */
+	static const LLVMIntPredicate of_low[16] = {
+		[BPF_JGT >> 4] = LLVMIntSGT,
+		[BPF_JGE >> 4] = LLVMIntSGE,
+		[BPF_JLT >> 4] = LLVMIntSLT,
+		[BPF_JLE >> 4] = LLVMIntSLE,
+	};
 	const struct gp_val *a = &tr->state.reg[insn->dst_reg], *b = &tr->state.reg[insn->src_reg];
 	bool wide = BPF_CLASS(insn->code) == BPF_JMP, reg = BPF_SRC(insn->code) == BPF_X;
-	bool same = reg && gp_val_region(a) == gp_val_region(b);
+	uint8_t op = BPF_OP(insn->code);
+	/* The bits of a pointer are those of a handle. */
+	bool same = reg && gp_val_region(a) == gp_val_region(b) && op != BPF_JSET;
+	LLVMIntPredicate predicate = predicates[op >> 4];
 	LLVMValueRef x, y;
 
 	x = same || !wide ? gp_tr_get(tr, insn->dst_reg) : gp_tr_handle(tr, insn->dst_reg);
@@ -175,8 +185,11 @@ LLVMValueRef gp_tr_compare(struct gp_tr *tr, const struct bpf_insn *insn)
 		x = low_half(tr, x);
 		y = low_half(tr, y);
 	}
-	if (BPF_OP(insn->code) == BPF_JSET)
+	if (op == BPF_JSET)
 		return LLVMBuildICmp(tr->b, LLVMIntNE, LLVMBuildAnd(tr->b, x, y, ""),
 				     LLVMConstInt(LLVMTypeOf(x), 0, 0), "");
-	return LLVMBuildICmp(tr->b, predicates[BPF_OP(insn->code) >> 4], x, y, "");
+	/* Memory does not begin at a packet: one in front of it is below, not far above. */
+	if (wide && same && gp_val_region(a) != GP_REGION_NONE && (a->low || b->low) && of_low[op >> 4])
+		predicate = of_low[op >> 4];
+	return LLVMBuildICmp(tr->b, predicate, x, y, "");
 }
