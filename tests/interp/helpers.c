@@ -29,16 +29,16 @@ static void csum_diff(struct machine *m, const uint64_t *arg)
 	const uint8_t *from = NULL, *to = NULL;
 	uint32_t word;
 
-	if (from_size % 4 || to_size % 4 || from_size + to_size > MAX_DIFF) {
-		m->reg[0] = (uint64_t)-EINVAL;
-		return;
-	}
 	if (from_size)
 		from = interp_mem(m, arg[0], from_size, false);
 	if (to_size)
 		to = interp_mem(m, arg[2], to_size, false);
 	if (m->fault)
 		return;
+	if (from_size % 4 || to_size % 4 || from_size + to_size > MAX_DIFF) {
+		m->reg[0] = (uint64_t)-EINVAL;
+		return;
+	}
 	for (uint64_t i = 0; i < from_size; i += 4) {
 		memcpy(&word, from + i, 4);
 		sum += (uint32_t)~word;

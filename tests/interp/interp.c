@@ -427,6 +427,15 @@ static uint32_t writes(const struct bpf_insn *insn)
 	}
 }
 
+static bool interp_is_pointer(struct machine *m, uint64_t value)
+{
+	uint64_t number = POINTER_REGION(value), high;
+	bool writable;
+
+	return number == REGION_CONTEXT ||
+	       (number <= UINT32_MAX && region(m, (uint32_t)number, &high, &writable));
+}
+
 static bool step(struct machine *m)
 {
 	const struct bpf_insn *insn = &m->insns[m->pc];
@@ -443,6 +452,10 @@ static bool step(struct machine *m)
 	switch (BPF_CLASS(insn->code)) {
 	case BPF_ALU:
 	case BPF_ALU64:
+		if (insn->code == (BPF_ALU64 | BPF_ADD | BPF_X) &&
+		    interp_is_pointer(m, m->reg[insn->dst_reg]) &&
+		    interp_is_pointer(m, m->reg[insn->src_reg]))
+			interp_looks.sums = true;
 		if (!interp_alu(insn, m->reg[insn->dst_reg], m->reg[insn->src_reg], &m->reg[insn->dst_reg]))
 			fault(m, VIRTIO_GPGPU_R_OPCODE);
 		break;
@@ -466,16 +479,14 @@ static bool step(struct machine *m)
 
 static enum interp_where where(const struct machine *m, uint64_t address)
 {
-	uint64_t number = address >> REGION_SHIFT;
+	uint64_t number = POINTER_REGION(address);
 
-	switch (number) {
-	case REGION_CONTEXT:
+	if (number == REGION_CONTEXT)
 		return INTERP_CONTEXT;
-	case REGION_STACK:
+	if (number == REGION_STACK)
 		return INTERP_STACK;
-	case REGION_SLOT:
+	if (number == REGION_SLOT)
 		return INTERP_PACKET;
-	}
 	if (number >= REGION_VALUE && number < REGION_VALUE + m->env->num_maps)
 		return INTERP_VALUE;
 	if (number >= REGION_ARG && number < REGION_ARG + m->num_args)

@@ -73,9 +73,12 @@ void interp_map_at(const struct interp_map *map, uint32_t i, const void **key, c
  * Added to what pointers look like as numbers; not while something runs. What a program does that treats pointers as
  * pointers is the same for all; one that comes out otherwise has made numbers of them, which nobody defines.
  * @offset: multiple of 8
+ * @compiled_numbers: regions have the numbers of rt/abi.h, so that sums of pointers are pointers to the same as there
  */
 extern struct interp_looks {
 	uint64_t region, offset;
+	bool compiled_numbers;
+	bool sums; /* out: two pointers were added */
 } interp_looks;
 
 struct interp_arg {

@@ -16,16 +16,15 @@
 #define MAX_FRAMES   8u
 #define REGION_SHIFT 48
 
-enum region {
-	REGION_NONE = 0,
-	REGION_CONTEXT = 0x0a01,
-	REGION_STACK = 0x0a02,
-	REGION_SLOT = 0x0a03,
-	REGION_ARG = 0x0b00,
-	REGION_VALUE = 0x0c00,
-	REGION_MAP = 0x0d00,
-	REGION_FUNC = 0x0e00, /* offset: instruction */
-};
+/* Region numbers of our own, or those that compiled code has (interp_looks). */
+#define REGION_NUMBER(own, compiled) (interp_looks.compiled_numbers ? (compiled) : (own))
+#define REGION_CONTEXT		     REGION_NUMBER(0x0a01u, 1u)
+#define REGION_STACK		     REGION_NUMBER(0x0a02u, 2u)
+#define REGION_SLOT		     REGION_NUMBER(0x0a03u, 3u)
+#define REGION_ARG		     REGION_NUMBER(0x0b00u, 8u)
+#define REGION_VALUE		     REGION_NUMBER(0x0c00u, 32u)
+#define REGION_MAP		     REGION_NUMBER(0x0d00u, 4096u)
+#define REGION_FUNC		     REGION_NUMBER(0x0e00u, 0x0e00u) /* offset: instruction */
 
 /* How pointers look, and what they mean. interp_looks moves the numbers, not the meaning. */
 #define POINTER(number, at)                                             \
