@@ -281,6 +281,40 @@ static bool check_argument(const struct gp_kinds *kinds, const struct gp_state *
 			 arg + 1, gp_val_print(text, sizeof(text), val), helper->name, wanted);
 }
 
+/* Whether the program ends where function @func does, with what it returns. There is no recursion. */
+static bool returns_at_once(const struct gp_kinds *kinds, uint32_t func)
+{
+	const struct gp_prog *prog = kinds->prog;
+	bool called = false;
+
+	for (uint32_t i = 0; func && i < prog->num_insns; i++) {
+		const struct bpf_insn *insn = &prog->insns[i];
+
+		if (insn->code != (BPF_JMP | BPF_CALL) || insn->src_reg != GP_CALL_LOCAL ||
+		    gp_cfg_callee(kinds->cfg, prog, i) != func)
+			continue;
+		called = true;
+		if (i + 1 == prog->num_insns || !gp_insn_is_exit(insn + 1) ||
+		    !returns_at_once(kinds, kinds->cfg->blocks[kinds->cfg->block_of[i]].func))
+			return false;
+	}
+	return called || !func;
+}
+
+/*
+ * The kernel comes back from a tail call to the caller of the function that made it, where the target's result is that
+ * function's. Here the whole program goes on with the target, which is the same only if its result is.
+ */
+static bool check_tail_call(const struct gp_kinds *kinds, uint32_t i, struct gp_verdict *verdict)
+{
+	if (returns_at_once(kinds, kinds->cfg->blocks[kinds->cfg->block_of[i]].func))
+		return true;
+	return gp_refuse(
+		verdict, kinds->prog, VIRTIO_GPGPU_R_HELPER, i,
+		"a tail call in a function whose caller goes on after it; make it in the main function, or "
+		"return what the function returns");
+}
+
 static bool check_call(const struct gp_kinds *kinds, const struct gp_state *state, uint32_t i,
 		       struct gp_verdict *verdict)
 {
@@ -292,6 +326,8 @@ static bool check_call(const struct gp_kinds *kinds, const struct gp_state *stat
 	helper = gp_helper_find(insn->imm);
 	if (!helper)
 		return true; /* refused by form */
+	if (helper->number == BPF_FUNC_tail_call && !check_tail_call(kinds, i, verdict))
+		return false;
 	for (int arg = 0; arg < GP_HELPER_ARGS && helper->args[arg] != GP_ARG_NONE; arg++)
 		if (!check_argument(kinds, state, helper, arg, i, verdict))
 			return false;

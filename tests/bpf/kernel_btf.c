@@ -32,10 +32,15 @@ static bool is_reference(const struct bpf_insn *insn)
 
 bool kernel_needs_btf(const struct bpf_insn *insns, uint32_t num)
 {
-	for (uint32_t i = 0; i < num; i++)
+	bool calls = false, tails = false;
+
+	for (uint32_t i = 0; i < num; i++) {
 		if (is_reference(&insns[i]))
 			return true;
-	return false;
+		calls |= is_call(&insns[i]);
+		tails |= insns[i].code == (BPF_JMP | BPF_CALL) && insns[i].imm == BPF_FUNC_tail_call;
+	}
+	return calls && tails;
 }
 
 static int by_place(const void *a, const void *b)

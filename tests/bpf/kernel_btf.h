@@ -16,7 +16,7 @@ struct kernel_funcs {
 	uint32_t num;
 };
 
-/* kernel_needs_btf() - whether a program refers to a function of its own. */
+/* kernel_needs_btf() - whether a program has callbacks, or may have a tail call in a subprogram. */
 bool kernel_needs_btf(const struct bpf_insn *insns, uint32_t num);
 
 /*

@@ -289,6 +289,17 @@ const struct vector more_vectors[] = {
 		EXIT),
 	VERDICT("a chain of 33 tail calls", XDP_TX, MOV64X(R9, R1), TAIL_CALL(1), MOV64K(R0, XDP_DROP), EXIT),
 
+	VERDICT("tail call in a function whose result is the program's", XDP_TX, CALL_LOCAL(LC(0)), EXIT,
+		LABEL(0), LDMAP(R2, MAP_PROGS), MOV64K(R3, 0), CALL(BPF_FUNC_tail_call), MOV64K(R0, XDP_DROP),
+		EXIT),
+	VERDICT("tail call in such a function, of an empty place", XDP_DROP, CALL_LOCAL(LC(0)), EXIT,
+		LABEL(0), LDMAP(R2, MAP_PROGS), MOV64K(R3, 2), CALL(BPF_FUNC_tail_call), MOV64K(R0, XDP_DROP),
+		EXIT),
+	/* The kernel's comes back to the caller with the target's result. */
+	REFUSED("tail call in a function whose caller goes on", HELPER, ANY_INSN, CALL_LOCAL(LC(0)),
+		MOV64K(R0, XDP_PASS), EXIT, LABEL(0), LDMAP(R2, MAP_PROGS), MOV64K(R3, 0),
+		CALL(BPF_FUNC_tail_call), MOV64K(R0, XDP_DROP), EXIT),
+
 	/* ---- per-CPU hash, LRU */
 	V("per-CPU hash: lookup", 22, LOOKUP(MAP_PERCPU_HASH, 2), FETCH_OR_NONE),
 	V("per-CPU hash: lookup of none", -1ull, LOOKUP(MAP_PERCPU_HASH, 3), FETCH_OR_NONE),

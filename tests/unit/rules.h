@@ -11,7 +11,7 @@
 #include "virtio_gpgpu.h"
 
 /* Maps that every program has. */
-enum { MAP_ARRAY, MAP_HASH, MAP_RODATA, MAP_QUEUE, MAP_RING, NUM_MAPS };
+enum { MAP_ARRAY, MAP_HASH, MAP_RODATA, MAP_QUEUE, MAP_RING, MAP_PROGS, NUM_MAPS };
 
 #define ANY_INSN (UINT32_MAX - 1)
 

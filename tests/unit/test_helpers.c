@@ -359,7 +359,7 @@ static const struct row rows[] = {
 	ROW("tail call", 0, XDP_ABORTED, GP_FAULT_TAIL, tail_called, BEGIN, TAIL(1), MOV64K(R0, 0), RESULT),
 	ROW("tail call with a record reserved", 0, XDP_ABORTED, GP_FAULT_TAIL, tail_called_and_no_record, BEGIN, RESERVE(8),
 	    TAIL(1), MOV64K(R0, 0), RESULT),
-	ROW("tail call from a function", 0, XDP_ABORTED, GP_FAULT_TAIL, tail_called, BEGIN, CALL_LOCAL(LC(0)), RESULT, LABEL(0),
+	ROW("tail call from a function", 0, XDP_ABORTED, GP_FAULT_TAIL, tail_called, BEGIN, CALL_LOCAL(LC(0)), EXIT, LABEL(0),
 	    MOV64X(R9, R1), TAIL(1), MOV64K(R0, 0), EXIT),
 	ROW("tail call of a map from memory", 0, XDP_ABORTED, GP_FAULT_TAIL, tail_called, BEGIN, LDMAP(R3, PROGS),
 	    THROUGH_MAP(R3), MOV64X(R1, R9), MOV64X(R2, R8), MOV64K(R3, 1), CALL(BPF_FUNC_tail_call), MOV64K(R0, 0), RESULT),

@@ -25,6 +25,10 @@ static const struct run_map shapes[NUM_MAPS] = {
 			 .max_entries = 1,
 			 .rdonly = true },
 	[MAP_QUEUE] = { .type = VIRTIO_GPGPU_MAP_QUEUE, .value_size = 8, .max_entries = 4 },
+	[MAP_PROGS] = { .type = VIRTIO_GPGPU_MAP_PROG_ARRAY,
+			.key_size = 4,
+			.value_size = 4,
+			.max_entries = 4 },
 	[MAP_RING] = { .type = VIRTIO_GPGPU_MAP_RINGBUF, .max_entries = 4096 },
 };
 
