@@ -216,23 +216,23 @@ static void check_lost_lock(int64_t seed)
 	struct counters c, zero = { 0 };
 	uint32_t prog;
 
-	lanes_start(&l, THREADS, seed, false, 3000);
-	fill(200);
+	lanes_start(&l, THREADS, seed, false, 500);
+	fill(120);
 	lanes_packet(&l, 20)->body.value = 0;
 	prog = lanes_prog(&l, "lock_for_ever");
-	lanes_run(&l, prog, 200, 0);
+	lanes_run(&l, prog, 120, 0);
 	c = lanes_counters(&l);
 	ck_assert_uint_eq(c.lock, 1);
 	ck_assert_uint_eq(c.packets, l.counts[XDP_PASS]);
 	ck_assert_uint_gt(l.counts[XDP_PASS], 0);
 	ck_assert_uint_gt(l.fault_count, 0);
 	ck_assert_uint_eq(l.fault_count, l.counts[XDP_ABORTED]);
-	for (uint32_t i = 0; i < 200; i++)
+	for (uint32_t i = 0; i < 120; i++)
 		ck_assert_uint_eq(l.faults[i], l.verdicts[i] == XDP_ABORTED ? VIRTIO_GPGPU_R_OUT_OF_FUEL : 0);
 	lanes_set(&l, MAP_counters, 0, &zero, sizeof(zero));
-	lanes_run(&l, lanes_prog(&l, "count"), 200, 0);
+	lanes_run(&l, lanes_prog(&l, "count"), 120, 0);
 	c = lanes_counters(&l);
-	check_count(&c, 200);
+	check_count(&c, 120);
 	lanes_stop(&l);
 }
 
