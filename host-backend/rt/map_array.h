@@ -48,11 +48,14 @@ GP_ALWAYS uint64_t gp_percpu_find(uint32_t index, uint32_t cpu, uint32_t value_s
 	       1;
 }
 
-/* gp_array_find_here() - for what reads the value itself: a wrong guess of the branch reads element 0. */
+/*
+ * gp_array_find_here() - for what reads the value itself: a wrong guess of the branch reads element 0. A constant that is
+ * known to be in range needs no mask.
+ */
 GP_ALWAYS uint64_t gp_array_find_here(uint32_t index, uint32_t value_size, uint32_t max_entries)
 {
-	if (index >= max_entries)
-		return 0;
+	if (__builtin_constant_p(index) || index >= max_entries)
+		return gp_array_find(index, value_size, max_entries);
 	return (index & gp_if_room((uint64_t)max_entries - 1 - index)) * gp_stride(value_size) + 1;
 }
 

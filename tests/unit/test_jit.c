@@ -596,7 +596,8 @@ START_TEST(test_speculation)
 		prog.flags = quick ? GP_PROG_QUICK : 0;
 		prog.num_args = 0;
 		ck_assert_uint_eq(MASKS(constant), 0); /* a trusted base and constants */
-		ck_assert_uint_eq(MASKS(checked), 1); /* although the program's own check makes it redundant */
+		ck_assert_uint_eq(MASKS(checked),
+				  1); /* although the program's own check makes it redundant */
 		ck_assert_uint_eq(MASKS(array), 1);
 		if (quick)
 			ck_assert_uint_ge(MASKS(thrice), 1);
@@ -653,6 +654,72 @@ START_TEST(test_speculation_bytes)
 }
 END_TEST
 
+/* Where a helper itself reads an array at an index that the packet chooses, it is masked; a constant needs none. */
+START_TEST(test_speculation_index)
+{
+	/* clang-format off */
+#define INDEX(...) { MOV64X(R9, R1), MOV64K(R0, 1), LDX(W, R6, R1, 0), LDX(W, R7, R1, 4), MOV64X(R2, R6), \
+		     ALU64K(BPF_ADD, R2, 64), JX(BPF_JGT, R2, R7, L(0)), LDX(W, R8, R6, 0), __VA_ARGS__, LABEL(0), EXIT }
+#define REDIRECT LDMAP(R1, 0), MOV64K(R3, 0), CALL(BPF_FUNC_redirect_map)
+#define TAIL_CALL LDMAP(R2, 1), MOV64X(R1, R9), CALL(BPF_FUNC_tail_call)
+	struct bpf_insn redirect[] = INDEX(MOV64X(R2, R8), REDIRECT);
+	struct bpf_insn redirect_one[] = INDEX(MOV64K(R2, 1), REDIRECT);
+	struct bpf_insn tail[] = INDEX(MOV64X(R3, R8), TAIL_CALL);
+	struct bpf_insn element[] = INDEX(STX(W, R10, -4, R8), MOV64X(R2, R10), ALU64K(BPF_ADD, R2, -4), LDMAP(R1, 2),
+					  CALL(BPF_FUNC_map_lookup_elem), JK(BPF_JEQ, R0, 0, L(0)), MOV64K(R0, 2));
+	/* clang-format on */
+	const struct gp_map_desc maps[] = {
+		{ .type = VIRTIO_GPGPU_MAP_DEVMAP,
+		  .key_size = 4,
+		  .value_size = 4,
+		  .max_entries = 16,
+		  .stride = 8,
+		  .num_cpus = 1,
+		  .values_size = 128 },
+		{ .type = VIRTIO_GPGPU_MAP_PROG_ARRAY,
+		  .key_size = 4,
+		  .value_size = 4,
+		  .max_entries = 16,
+		  .stride = 8,
+		  .num_cpus = 1 },
+		{ .type = VIRTIO_GPGPU_MAP_ARRAY_OF_MAPS,
+		  .key_size = 4,
+		  .value_size = 4,
+		  .max_entries = 16,
+		  .stride = 8,
+		  .num_cpus = 1,
+		  .inner = { .type = VIRTIO_GPGPU_MAP_ARRAY,
+			     .key_size = 4,
+			     .value_size = 8,
+			     .max_entries = 1 } },
+	};
+	const struct {
+		const struct bpf_insn *insns;
+		uint32_t num;
+		unsigned int signs;
+	} rows[] = {
+		{ redirect, COUNT(redirect), 1 },
+		{ redirect_one, COUNT(redirect_one), 0 },
+		{ tail, COUNT(tail), 1 },
+		{ element, COUNT(element), 1 },
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct bpf_insn insns[64];
+		struct gp_prog prog = {
+			.kind = VIRTIO_GPGPU_PROG_XDP, .insns = insns, .maps = maps, .num_maps = COUNT(maps)
+		};
+		struct gp_image *image;
+
+		prog.num_insns = asm_resolve(rows[i].insns, rows[i].num, insns, COUNT(insns), NULL, 0);
+		image = image_of(&prog);
+		ck_assert_msg(count_signs(image) == rows[i].signs, "%zu: %u sign masks", i,
+			      count_signs(image));
+		gp_image_unref(image);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("jit");
@@ -676,6 +743,7 @@ int main(void)
 	tcase_add_loop_test(tcase, test_bad_answer, 0, NUM_LIES);
 	tcase_add_test(tcase, test_speculation);
 	tcase_add_test(tcase, test_speculation_bytes);
+	tcase_add_test(tcase, test_speculation_index);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);
