@@ -296,18 +296,22 @@ static bool solve(struct gp_kinds *kinds, struct gp_verdict *verdict)
 	start.reg[1] = (struct gp_val){ .kind = GP_KIND_CTX, .known = 1 };
 	flow_call(&work, &start, 0);
 	ok = settle(&work, verdict);
-	/* Again while what was learnt late changes what was decided early; all of it only grows. */
+	/*
+	 * Again while what was learnt late changes what was decided early; all of it only grows. In the end a step from
+	 * any block's state teaches nothing new, which is what the translator, who steps again, rests on.
+	 */
 	do {
+		gp_frames_settle(kinds);
 		before = facts(kinds);
 		for (uint32_t b = 0; b < cfg->num_blocks; b++)
 			if (kinds->reached[b])
 				enqueue(&work, b);
 		ok = ok && settle(&work, verdict);
+		gp_frames_settle(kinds);
 		after = facts(kinds);
 	} while (ok && (before.memory != after.memory || before.leaves != after.leaves ||
 			before.ctx_lost != after.ctx_lost));
-	if (ok)
-		gp_frames_settle(kinds);
+	kinds->settled = true;
 	g_free(work.queue);
 	g_free(work.queued);
 	return ok;

@@ -147,12 +147,13 @@ void gp_kinds_expose(struct gp_kinds *kinds, struct gp_state *state, uint32_t fu
 		return;
 	if (off < state->exposed)
 		state->exposed = (int16_t)off;
-	f->memory = (uint16_t)MAX(f->memory, (-off + 7) & ~7);
+	if (!kinds->settled)
+		f->memory = (uint16_t)MAX(f->memory, (-off + 7) & ~7);
 }
 
 void gp_kinds_escape(struct gp_kinds *kinds, struct gp_state *state, uint32_t func, const struct gp_val *val)
 {
-	if (val->kind == GP_KIND_CTX)
+	if (val->kind == GP_KIND_CTX && !kinds->settled)
 		kinds->ctx_lost = true;
 	if (val->kind != GP_KIND_STACK)
 		return;

@@ -70,8 +70,9 @@ struct gp_kinds {
 	bool *reached;   /* by block */
 	struct gp_func_kinds *funcs;
 	uint32_t stack_bytes;  /* of all frames that may be active at once, as far as they lie in memory */
+	bool settled;   /* the solution has been found: steps change nothing here any more */
 	bool ctx_lost;   /* a context pointer went where it cannot be followed: loads may find one */
-	bool goes_down;	/* something goes down through a pointer that may be to any frame */
+	bool goes_down; /* something goes down through a pointer that may be to any frame */
 };
 
 /*

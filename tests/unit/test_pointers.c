@@ -226,6 +226,18 @@ static const struct pattern patterns[] = {
 	    STX(DW, R10, -8, R7), MOV64X(R1, R10), ALU64K(BPF_ADD, R1, -16), CALL_LOCAL(LC(0)), EXIT, LABEL(0),
 	    LDX(DW, R2, R1, 0), LDX(DW, R3, R1, 8), MOV64X(R4, R2), ALU64K(BPF_ADD, R4, 8), MOV64K(R0, 1),
 	    JX(BPF_JGT, R4, R3, 1), LDX(B, R0, R2, 4), EXIT),
+	/* what is spilled beside an array comes into memory with it where one access touches both */
+	XDP("context beside an array, and an access over the border", 3, BEGIN, STX(DW, R10, -24, R9), ST(DW, R10, -16, 0),
+	    ST(DW, R10, -8, 0), MOV64X(R8, R10), ALU64K(BPF_ADD, R8, -16), LDX(W, R2, R9, 12), ALU64X(BPF_ADD, R8, R2),
+	    ST(B, R8, 0, 1), LDX(W, R3, R10, -18), LDX(DW, R1, R10, -24), LDX(W, R0, R1, 16), EXIT),
+	XDP("stack pointer beside an array, and an access over the border", 3, BEGIN, ST(DW, R10, -40, 3), MOV64X(R1, R10),
+	    ALU64K(BPF_ADD, R1, -40), STX(DW, R10, -24, R1), ST(DW, R10, -16, 0), ST(DW, R10, -8, 0), MOV64X(R8, R10),
+	    ALU64K(BPF_ADD, R8, -16), LDX(W, R2, R9, 12), ALU64X(BPF_ADD, R8, R2), ST(B, R8, 0, 1), LDX(W, R3, R10, -18),
+	    LDX(DW, R1, R10, -24), LDX(DW, R0, R1, 0), EXIT),
+	XDP("stack pointer spilled where no pointer reaches", 3, BEGIN, ST(DW, R10, -40, 3), MOV64X(R1, R10),
+	    ALU64K(BPF_ADD, R1, -40), STX(DW, R10, -24, R1), ST(DW, R10, -16, 0), ST(DW, R10, -8, 0), MOV64X(R8, R10),
+	    ALU64K(BPF_ADD, R8, -16), LDX(W, R2, R9, 12), ALU64X(BPF_ADD, R8, R2), ST(B, R8, 0, 1), LDX(DW, R1, R10, -24),
+	    LDX(DW, R0, R1, 0), EXIT),
 	/* arithmetic and comparison */
 	XDP("arithmetic on a map value before its NULL test", 3, BEGIN, VALUE(MAP_A), MOV64X(R1, R0),
 	    ALU64K(BPF_ADD, R1, 4), JK(BPF_JEQ, R0, 0, 2), LDX(W, R2, R1, 0), LDX(W, R0, R1, -4), EXIT),
