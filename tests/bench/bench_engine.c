@@ -362,8 +362,10 @@ int main(int argc, char **argv)
 		bench_load(&programs[i], &subjects[i], argv[optind + 2], argv[optind + 3], jit, unchecked);
 		compare(&programs[i]);
 	}
-	if (strcmp(only, "run"))
+	if (strcmp(only, "run")) {
 		compile_table(jit, programs);
+		bench_cached(argv[optind]);
+	}
 	if (strcmp(only, "compile")) {
 		for (int i = 0; i < NUM_SUBJECTS; i++)
 			measure(&programs[i], &times[i]);

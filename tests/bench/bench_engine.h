@@ -58,4 +58,7 @@ void bench_load(struct bench_program *p, const struct subject *s, const char *ob
 /* bench_random() - a program of @num random instructions: arithmetic, forward jumps, packet accesses. */
 struct gp_prog bench_random(uint32_t num);
 
+/* bench_cached() - print how long a program takes that has been compiled before. @compiler: path. */
+void bench_cached(const char *compiler);
+
 #endif
