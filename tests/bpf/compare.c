@@ -102,7 +102,9 @@ uint32_t compare_report(const struct target *target, struct random_case *made,
 	struct difference small = *difference;
 	struct outcome expected;
 
-	printf("# FAIL %s: interpreter and %s differ: %s\n", made->name, target->name, difference->why);
+	/* Of those that are broken on purpose it is no failure. */
+	printf("# %s %s: interpreter and %s differ: %s\n", target->broken ? "found" : "FAIL", made->name,
+	       target->name, difference->why);
 	if (difference->kind == OUTCOME_REFUSED)
 		printf("#   %s\n", difference->message);
 	print_command(target, made, false);
