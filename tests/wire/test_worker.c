@@ -30,7 +30,7 @@ START_TEST(whole_path)
 	struct wire_answer *a;
 
 	start_session();
-	make_objects();
+	make_worker_objects();
 	make_programs(c);
 	packet_slots(c, descs, 4096);
 	for (int i = 0; i < 50; i++) {
@@ -71,7 +71,7 @@ START_TEST(inherits_nothing)
 	ck_assert_int_eq(poll(&pfd, 1, 10000), 1);
 	ck_assert_int_eq(read(ends[0], &byte, 1), 0);
 	/* The worker itself is well. */
-	make_objects();
+	make_worker_objects();
 	check_ok(wire_status(c, wire_fill(c, CTX, next_point(), BUF_SHM, 0, 4096, 1)));
 	stop_worker();
 	close(ends[0]);
@@ -85,7 +85,7 @@ START_TEST(full_rings)
 	uint64_t tickets[100];
 
 	start_session();
-	make_objects();
+	make_worker_objects();
 	make_programs(c);
 	packet_slots(c, descs, 8192);
 	for (int i = 0; i < 100; i++)
@@ -109,7 +109,7 @@ START_TEST(pause_and_resume)
 	struct wire_answer *a;
 
 	start_session();
-	make_objects();
+	make_worker_objects();
 	for (int i = 0; i < 20; i++) {
 		check_ok(plain(GPGPU_MSG_PAUSE));
 		ticket = wire_fill(c, CTX, next_point(), BUF_SHM, 0, 4096, (uint32_t)i);
@@ -133,7 +133,7 @@ START_TEST(reset_answers_all)
 		int cancelled = 0;
 
 		start_session();
-		make_objects();
+		make_worker_objects();
 		if (paused)
 			check_ok(plain(GPGPU_MSG_PAUSE));
 		for (uint32_t i = 0; i < 200; i++)
@@ -150,7 +150,7 @@ START_TEST(reset_answers_all)
 		ck_assert_int_eq(cancelled, 200);
 		if (paused)
 			check_ok(plain(GPGPU_MSG_RESUME));
-		make_objects();
+		make_worker_objects();
 		check_ok(wire_status(c, wire_nop(c, CTX, (struct wire_point){ 1, 1, NULL, 0 })));
 		stop_worker();
 	}
@@ -179,7 +179,7 @@ START_TEST(two_sessions)
 
 	start_session();
 	second = wire_client_worker(sock, 2, SHM_SIZE, RING_SIZE);
-	make_objects();
+	make_worker_objects();
 	/* Ids and memory are each session's own. */
 	check_ok(wire_buffer(second, 0, BUF_SHM, VIRTIO_GPGPU_MEM_SHM, 0, SHM_SIZE));
 	check_ok(wire_status(c, wire_fill(c, CTX, next_point(), BUF_SHM, 0, 4096, 1)));

@@ -171,7 +171,7 @@ START_TEST(bad_sessions)
 			close(fds[f]);
 	}
 	c = wire_client_worker(sock, 1, SHM_SIZE, RING_SIZE);
-	make_objects();
+	make_worker_objects();
 	stop_worker();
 }
 END_TEST

@@ -16,7 +16,7 @@
 START_TEST(qemu_dies)
 {
 	start_session();
-	make_objects();
+	make_worker_objects();
 	make_programs(c);
 	wire_dispatch(c, CTX, next_point(), PROG_SPIN, (uint32_t[]){ 1 << 30, 1, 1 }, (uint32_t[]){ 1, 1, 1 },
 		      NULL, 0);
@@ -75,7 +75,7 @@ START_TEST(compiler_dies)
 	pid_t keeper, jit;
 
 	start_session();
-	make_objects();
+	make_worker_objects();
 	for (int i = 0; i < 5; i++) {
 		/* A different program each time, so that it has to be compiled. */
 		const struct bpf_insn prog[] = { MOV(0, i), ALU(BPF_ADD, 0, i * 7), EXIT() };
@@ -107,7 +107,7 @@ START_TEST(keeper_dies)
 	pid_t keeper, jit = -1;
 
 	start_session();
-	make_objects();
+	make_worker_objects();
 	keeper = find_child(worker, "gpgpu-keeper");
 	/* It may still be about to become one. */
 	for (int tries = 0; tries < 500 && jit < 0; tries++) {
@@ -152,7 +152,7 @@ START_TEST(listening)
 		}
 		ck_assert(wire_hello(sock, &welcome));
 		c = wire_client_worker(sock, 1, SHM_SIZE, RING_SIZE);
-		make_objects();
+		make_worker_objects();
 		wire_client_free(c);
 		close(sock);
 	}

@@ -79,7 +79,7 @@ void worker_lost(void)
 	c = NULL;
 }
 
-void make_objects(void)
+void make_worker_objects(void)
 {
 	check_ok(wire_simple(c, VIRTIO_GPGPU_CMD_CTX_CREATE, CTX, NULL));
 	check_ok(wire_buffer(c, CTX, BUF_SHM, VIRTIO_GPGPU_MEM_SHM, 0, SHM_SIZE));

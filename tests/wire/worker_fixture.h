@@ -22,6 +22,6 @@ void check_exit(int code); /* wait for the worker to end with this status */
 void worker_lost(void); /* forget c without talking to the worker */
 int plain(uint32_t type); /* a message without contents; Return: the ACK's error */
 int reset(uint32_t generation);
-void make_objects(void); /* those that make_programs() and packets need */
+void make_worker_objects(void); /* those that make_programs() and packets need */
 
 #endif
