@@ -19,15 +19,15 @@ outcome() {	# OBJECT PROGRAM OPTIONS...
 	object=/job/$1:$2
 	shift 2
 	rm -f $work/*
-	if ! gpgpu pkt --quiet --order all "$@" --results $work/device.results --maps-out $work/device.maps "$object" \
-		/job/sample.pcap $work/device.pcap >$work/log 2>&1; then
+	if ! gpgpu pkt --quiet --order all "$@" --results $work/device.results --maps-out $work/device.maps \
+		"$object" /job/sample.pcap $work/device.pcap >$work/log 2>&1; then
 		echo "refused: $(said)"
 	elif ! gpgpu-oracle "$@" --save $work/kernel "$object" /job/sample.pcap >$work/log 2>&1; then
 		echo "loads; the kernel: $(said)"
 	elif ! compare rbm '^rx_cnt' $work/device $work/kernel >$work/log 2>&1; then
 		# The verdicts of a frame; which frame and how long it is are the capture's.
-		head -n 1 $work/log | sed 's/kernel: [0-9]* \([A-Z]*\) [0-9]*; device: [0-9]* \([A-Z]*\) .*/\1 in the kernel, \2 here/;
-			s/^/differs: /'
+		head -n 1 $work/log | sed -e 's/^/differs: /' \
+			-e 's/kernel: [0-9]* \([A-Z]*\) [0-9]*; device: [0-9]* \([A-Z]*\) .*/\1 in the kernel, \2 here/'
 	else
 		echo "runs"
 	fi

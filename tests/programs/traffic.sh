@@ -138,8 +138,8 @@ try "bulk TCP over VXLAN" $left iperf3 -c 10.43.0.2 -p 5201 -M 536 -P 4 -n 3M
 try "bulk TCP to a translator's prefix" $left iperf3 -c 64:ff9b::10.7.0.2 -p 5201 -M 536 -P 4 -n 3M
 try "bulk TCP over IPv6" $left iperf3 -c fd00:7::2 -p 5201 -M 536 -P 4 -n 4M
 try "bulk TCP back" $left iperf3 -c 10.7.0.2 -p 5201 -M 536 -P 4 -R -n 3M
-# The recorder ends at the number that was asked for. A machine that is busy with other things loses some frames on
-# the way to it: TCP makes up what is missing.
+# The recorder ends at the number that was asked for. A machine that is busy with other things loses some
+# frames on the way to it: TCP makes up what is missing.
 finished() {
 	grep -q '^[0-9]* packets captured' "$work/log.tcpdump"
 }
