@@ -217,17 +217,18 @@ START_TEST(same)
 	struct gp_prog prog = { .kind = VIRTIO_GPGPU_PROG_XDP, .insns = insns, .maps = &desc, .num_maps = 1 };
 	struct gp_sums_info info;
 	struct gp_map maps[2];
+	uint8_t *index[2];
 
 	make_program(_i);
 	prog.num_insns = num;
 	ck_assert_uint_eq(gp_map_check(&desc, 1), 0);
 	for (int n = 0; n < 2; n++) {
 		uint8_t *values = aligned_alloc(4096, (desc.values_size + 4095) & ~4095ull);
-		uint8_t *index = aligned_alloc(64, (gp_map_index_bytes(&desc) + 63) & ~63ull);
 
 		memset(values, 0, desc.values_size);
-		memset(index, 0, gp_map_index_bytes(&desc));
-		gp_map_layout(&maps[n], &desc, values, index, 1);
+		index[n] = aligned_alloc(64, (gp_map_index_bytes(&desc) + 63) & ~63ull);
+		memset(index[n], 0, gp_map_index_bytes(&desc));
+		gp_map_layout(&maps[n], &desc, values, index[n], 1);
 		for (uint32_t i = 0; i < PIECES * VALUE; i++)
 			values[i] = (uint8_t)(i * 2654435761u >> 11);
 		prog.flags = n ? GP_PROG_ALONE : 0;
@@ -240,6 +241,10 @@ START_TEST(same)
 	for (uint32_t i = 0; i < PIECES; i++)
 		ck_assert_msg(!memcmp(maps[0].values + i * VALUE, maps[1].values + i * VALUE, VALUE),
 			      "seed %d: piece %u differs", _i, i);
+	for (int n = 0; n < 2; n++) {
+		free(maps[n].values);
+		free(index[n]);
+	}
 }
 END_TEST
 
