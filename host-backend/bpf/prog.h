@@ -44,21 +44,21 @@ struct gp_line {
 #define GP_LINE_NONE UINT32_MAX
 
 struct gp_prog {
-	uint32_t kind;   /* VIRTIO_GPGPU_PROG_* */
-	uint32_t flags;   /* GP_PROG_* */
+	uint32_t kind; /* VIRTIO_GPGPU_PROG_* */
+	uint32_t flags; /* GP_PROG_* */
 	uint32_t num_insns;
 	uint32_t num_maps;
 	uint32_t num_args;
 	const struct bpf_insn *insns;
 	const struct gp_map_desc *maps;
-	uint8_t arg_kind[16];  /* VIRTIO_GPGPU_ARG_* */
+	uint8_t arg_kind[16]; /* VIRTIO_GPGPU_ARG_* */
 };
 
 /* Why a program was refused, or OK. */
 struct gp_verdict {
-	uint32_t status;	 /* VIRTIO_GPGPU_S_* */
-	uint32_t reason;	 /* VIRTIO_GPGPU_R_* */
-	uint32_t insn;   /* instruction index (slot) at fault */
+	uint32_t status; /* VIRTIO_GPGPU_S_* */
+	uint32_t reason; /* VIRTIO_GPGPU_R_* */
+	uint32_t insn; /* instruction index (slot) at fault */
 	char message[GP_MESSAGE]; /* for a person: instruction, rule broken, what to change */
 };
 

@@ -45,22 +45,22 @@ struct gp_tr {
 	LLVMTypeRef local_type; /* of every function but the entry */
 	uint32_t lookups[GP_MAX_PROG_MAPS]; /* look-up sites by map */
 	LLVMValueRef shared_lookup[GP_MAX_PROG_MAPS];
-	uint64_t *loop_cost;   /* fuel of one turn, by block at the loop's head */
+	uint64_t *loop_cost; /* fuel of one turn, by block at the loop's head */
 	uint64_t func_cost[GP_MAX_FUNCS]; /* fuel of a call */
-	const char *missing;   /* function that the run-time library lacks: an internal error */
+	const char *missing; /* function that the run-time library lacks: an internal error */
 
 	/* of the function being translated */
 	uint32_t func;
 	LLVMValueRef fn, lane;
-	LLVMValueRef stack;   /* all frames, or NULL: no frame lies in memory */
-	LLVMValueRef fp;	 /* r10: offset in the stack's region */
+	LLVMValueRef stack; /* all frames, or NULL: no frame lies in memory */
+	LLVMValueRef fp; /* r10: offset in the stack's region */
 	LLVMValueRef reg[10];
 	LLVMValueRef part[GP_STACK_FRAME]; /* split frame: by byte, the alloca that holds it */
 	int16_t part_start[GP_STACK_FRAME]; /* and which byte of the frame that starts at */
-	LLVMBasicBlockRef *blocks;  /* by block of the cfg */
+	LLVMBasicBlockRef *blocks; /* by block of the cfg */
 	LLVMBasicBlockRef fault, leave;
 	LLVMValueRef fault_reason, fault_insn; /* phis in `fault` */
-	struct gp_state state;   /* before the instruction being translated */
+	struct gp_state state; /* before the instruction being translated */
 	uint32_t insn;
 };
 
