@@ -410,14 +410,19 @@ static void records_take(void)
 		die("a ring buffer cannot be read");
 }
 
-/* "MAP CPU BYTES" without the CPU. */
-static void drop_cpu(char *line)
+/* "MAP CPU BYTES" without the CPU. Return: whether the map is a ring buffer, which is what was read here. */
+static bool drop_cpu(char *line)
 {
 	char *cpu = strchr(line, ' '), *bytes = cpu ? strchr(cpu + 1, ' ') : NULL;
+	struct bpf_map *map;
 
 	if (!bytes)
 		die("%s: is damaged: %s", opt.records, line);
+	*cpu = '\0';
+	map = bpf_object__find_map_by_name(object, line);
+	*cpu = ' ';
 	memmove(cpu, bytes, strlen(bytes) + 1);
+	return map && bpf_map__type(map) == BPF_MAP_TYPE_RINGBUF;
 }
 
 /* Return: how many there are in the kernel's. */
@@ -432,8 +437,12 @@ static uint64_t compare_records(void)
 	ring_buffer__free(records.ring);
 	kernel = split_lines(records.text, records.size);
 	device = read_lines(opt.records);
-	for (size_t i = 0; i < device.count; i++)
-		drop_cpu(device.line[i]);
+	count = 0;
+	for (size_t i = 0; i < device.count; i++) {
+		if (drop_cpu(device.line[i]))
+			device.line[count++] = device.line[i];
+	}
+	device.count = count;
 	qsort(device.line, device.count, sizeof(*device.line), by_text);
 	count = kernel.count;
 	compare_lines("records", &kernel, &device);

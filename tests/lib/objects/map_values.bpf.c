@@ -76,3 +76,5 @@ SEC("xdp") int first(struct xdp_md *ctx)
 	bpf_tail_call(ctx, &progs, 2);
 	return XDP_PASS;
 }
+
+char _license[] SEC("license") = "GPL"; /* for bpf_perf_event_output */
