@@ -16,11 +16,11 @@
 #include <fcntl.h>
 #include "bpf/prog.h"
 
-#define GP_JIT_MAGIC	0x4a504747u /* "GGPJ" */
-#define GP_JIT_VERSION	2
+#define GP_JIT_MAGIC	 0x4a504747u /* "GGPJ" */
+#define GP_JIT_VERSION	 2
 #define GP_JIT_MAX_LINES (4u << 20)
-#define GP_JIT_MAX_CODE (64u << 20)
-#define GP_JIT_SEALS	(F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
+#define GP_JIT_MAX_CODE	 (64u << 20)
+#define GP_JIT_SEALS	 (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 
 /* A wall-clock second per CPU second would be too little on a busy host. */
 #define GP_JIT_WALL_SECONDS(cpu) (5 + 5 * (cpu))
