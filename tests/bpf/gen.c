@@ -448,7 +448,6 @@ static void subprogram(struct gen *g, uint32_t number)
 static void callback(struct gen *g, uint32_t number)
 {
 	function_starts(g, number);
-	g->callback = true;
 	gen_emit(g, MOV64X(R6, R2));
 	g->live = 2;
 	g->len = 16;

@@ -67,7 +67,6 @@ struct gen {
 	bool aligned;  /* those want natural alignment */
 	bool anywhere; /* R6 may be a packet, on which the kernel allows no atomics */
 	bool main;
-	bool callback;
 	int loops;  /* loops around this place */
 	int depth;  /* of statements in statements */
 	int level;  /* main 0, then the number of the subprogram + 1 */
