@@ -253,14 +253,17 @@ static __attribute__((noinline)) uint64_t gp_ctx_load(struct gp_ctx_values ctx, 
 	uint32_t bits = (form & 0xff) * 8;
 
 	if (buffers == GP_CTX_XDP) {
-		value = offset / 4 < 6 ? ctx.xdp_md[offset / 4] : 0;
+		if (offset / 4 >= 6)
+			return 0;
+		/* A wrong guess of that branch reads field 0; of the one below, argument 0. */
+		value = ctx.xdp_md[(offset / 4) & gp_if_room(5 - offset / 4)];
 		return offset < 12 ? ((uint64_t)GP_REGION_PACKET << GP_REGION_SHIFT) + value : value;
 	}
 	if (offset / 8 >= num_args)
 		return 0;
 	if (buffers & 1u << offset / 8)
 		return (GP_REGION_ARG0 + offset / 8) << GP_REGION_SHIFT;
-	value = ctx.args[offset / 8] >> offset % 8 * 8;
+	value = ctx.args[(offset / 8) & gp_if_room(num_args - 1 - offset / 8)] >> offset % 8 * 8;
 	if (form & GP_CTX_SIGN)
 		return (uint64_t)((int64_t)(value << (64 - bits)) >> (64 - bits));
 	return bits < 64 ? value & ((1ull << bits) - 1) : value;
