@@ -188,6 +188,12 @@ void bench_load(struct bench_program *p, const struct subject *s, const char *ob
 	p->unchecked = compile(p, unchecked, GP_PROG_ALONE);
 }
 
+static uint32_t draw(uint32_t *state, uint32_t below)
+{
+	*state = *state * 1664525 + 1013904223;
+	return (*state >> 8) % below;
+}
+
 struct gp_prog bench_random(uint32_t num)
 {
 	struct bpf_insn *insns = calloc(num, sizeof(*insns));
@@ -195,7 +201,6 @@ struct gp_prog bench_random(uint32_t num)
 				       BPF_LSH, BPF_RSH, BPF_DIV, BPF_MOD, BPF_MOV };
 	uint32_t n = 0, state = 7;
 
-#define DRAW(m) ((state = state * 1664525 + 1013904223) >> 8) % (m)
 	insns[n++] =
 		(struct bpf_insn){ .code = BPF_LDX | BPF_MEM | BPF_W, .dst_reg = 6, .src_reg = 1, .off = 0 };
 	insns[n++] =
@@ -203,10 +208,10 @@ struct gp_prog bench_random(uint32_t num)
 	for (uint8_t r = 0; r < 6; r++)
 		insns[n++] = (struct bpf_insn){ .code = BPF_ALU64 | BPF_MOV | BPF_K,
 						.dst_reg = r,
-						.imm = (int)DRAW(1000) };
+						.imm = (int)draw(&state, 1000) };
 	while (n + 8 < num) {
-		uint8_t a = (uint8_t)(DRAW(6)), b = (uint8_t)(DRAW(6));
-		uint32_t what = DRAW(10);
+		uint8_t a = (uint8_t)(draw(&state, 6)), b = (uint8_t)(draw(&state, 6));
+		uint32_t what = draw(&state, 10);
 
 		if (what == 0) { /* a packet access that is checked */
 			insns[n++] = (struct bpf_insn){ .code = BPF_ALU64 | BPF_MOV | BPF_X,
@@ -214,7 +219,7 @@ struct gp_prog bench_random(uint32_t num)
 							.src_reg = 6 };
 			insns[n++] = (struct bpf_insn){ .code = BPF_ALU64 | BPF_ADD | BPF_K,
 							.dst_reg = 8,
-							.imm = 14 + (int)DRAW(50) };
+							.imm = 14 + (int)draw(&state, 50) };
 			insns[n++] = (struct bpf_insn){
 				.code = BPF_JMP | BPF_JGT | BPF_X, .dst_reg = 8, .src_reg = 7, .off = 1
 			};
@@ -225,15 +230,15 @@ struct gp_prog bench_random(uint32_t num)
 			insns[n++] = (struct bpf_insn){ .code = BPF_JMP | BPF_JGT | BPF_X,
 							.dst_reg = a,
 							.src_reg = b,
-							.off = 1 + (short)DRAW(3) };
+							.off = 1 + (short)draw(&state, 3) };
 		} else if (what < 5) {
 			insns[n++] = (struct bpf_insn){ .code = (uint8_t)((what == 2 ? BPF_ALU : BPF_ALU64) |
-									  ops[DRAW(6)] | BPF_K),
+									  ops[draw(&state, 6)] | BPF_K),
 							.dst_reg = a,
-							.imm = (int)DRAW(1 << 20) };
+							.imm = (int)draw(&state, 1 << 20) };
 		} else {
 			insns[n++] = (struct bpf_insn){ .code = (uint8_t)((what == 5 ? BPF_ALU : BPF_ALU64) |
-									  ops[DRAW(11)] | BPF_X),
+									  ops[draw(&state, 11)] | BPF_X),
 							.dst_reg = a,
 							.src_reg = b };
 		}
@@ -242,6 +247,5 @@ struct gp_prog bench_random(uint32_t num)
 		insns[n++] = (struct bpf_insn){ .code = BPF_ALU64 | BPF_ADD | BPF_X, .src_reg = 1 };
 	insns[n++] = (struct bpf_insn){ .code = BPF_ALU64 | BPF_AND | BPF_K, .imm = 1 };
 	insns[n++] = (struct bpf_insn){ .code = BPF_JMP | BPF_EXIT };
-#undef DRAW
 	return (struct gp_prog){ .kind = VIRTIO_GPGPU_PROG_XDP, .num_insns = n, .insns = insns };
 }
