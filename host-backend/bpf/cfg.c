@@ -397,6 +397,25 @@ static bool order_calls(struct gp_cfg *cfg, const struct gp_prog *prog, struct g
 	return true;
 }
 
+/* Where the program ends with what a function returns: callers first, so that each call is looked at once. */
+static void find_ends(struct gp_cfg *cfg, const struct gp_prog *prog)
+{
+	for (uint32_t f = 0; f < cfg->num_funcs; f++)
+		cfg->funcs[f].ends = true;
+	for (uint32_t n = cfg->num_funcs; n-- > 0;) {
+		const struct gp_func *func = &cfg->funcs[cfg->callee_first[n]];
+
+		for (uint32_t i = func->start; i < func->end; i += insn_slots(&prog->insns[i])) {
+			const struct bpf_insn *insn = &prog->insns[i];
+
+			/* Who calls a function back goes on. */
+			if (names_func(insn) &&
+			    !(func->ends && gp_insn_is_local_call(insn) && gp_insn_is_exit(insn + 1)))
+				cfg->funcs[gp_cfg_callee(cfg, prog, i)].ends = false;
+		}
+	}
+}
+
 void gp_insn_regs(const struct gp_cfg *cfg, const struct gp_prog *prog, uint32_t i, uint16_t *use,
 		  uint16_t *def)
 {
@@ -481,6 +500,7 @@ bool gp_cfg_build(struct gp_cfg *cfg, const struct gp_prog *prog, struct gp_verd
 	if (!find_funcs(cfg, prog, tail, verdict) || !find_leaders(cfg, prog, tail, leader, verdict) ||
 	    !order_calls(cfg, prog, verdict))
 		goto out;
+	find_ends(cfg, prog);
 	make_blocks(cfg, prog, leader);
 	link_blocks(cfg, prog);
 	ranges = g_new0(struct gp_range, cfg->num_blocks);

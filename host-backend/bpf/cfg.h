@@ -34,6 +34,7 @@ struct gp_func {
 	uint32_t first_order; /* its blocks in cfg->rpo start here */
 	uint32_t depth; /* frames in use when it runs, at most; 1 for the entry */
 	uint16_t live_in;
+	bool ends; /* what it returns the program returns at once, whoever called it */
 };
 
 struct gp_cfg {

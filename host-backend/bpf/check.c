@@ -281,33 +281,13 @@ static bool check_argument(const struct gp_kinds *kinds, const struct gp_state *
 			 arg + 1, gp_val_print(text, sizeof(text), val), helper->name, wanted);
 }
 
-/* Whether the program ends where function @func does, with what it returns. There is no recursion. */
-static bool returns_at_once(const struct gp_kinds *kinds, uint32_t func)
-{
-	const struct gp_prog *prog = kinds->prog;
-	bool called = false;
-
-	for (uint32_t i = 0; func && i < prog->num_insns; i++) {
-		const struct bpf_insn *insn = &prog->insns[i];
-
-		if (insn->code != (BPF_JMP | BPF_CALL) || insn->src_reg != GP_CALL_LOCAL ||
-		    gp_cfg_callee(kinds->cfg, prog, i) != func)
-			continue;
-		called = true;
-		if (i + 1 == prog->num_insns || !gp_insn_is_exit(insn + 1) ||
-		    !returns_at_once(kinds, kinds->cfg->blocks[kinds->cfg->block_of[i]].func))
-			return false;
-	}
-	return called || !func;
-}
-
 /*
  * The kernel comes back from a tail call to the caller of the function that made it, where the target's result is that
  * function's. Here the whole program goes on with the target, which is the same only if its result is.
  */
 static bool check_tail_call(const struct gp_kinds *kinds, uint32_t i, struct gp_verdict *verdict)
 {
-	if (returns_at_once(kinds, kinds->cfg->blocks[kinds->cfg->block_of[i]].func))
+	if (kinds->cfg->funcs[kinds->cfg->blocks[kinds->cfg->block_of[i]].func].ends)
 		return true;
 	return gp_refuse(
 		verdict, kinds->prog, VIRTIO_GPGPU_R_HELPER, i,

@@ -12,7 +12,7 @@
 #include "bpf/prog.h"
 #include "virtio_gpgpu.h"
 
-enum { MAP_ARRAY, MAP_HASH, MAP_RODATA, NUM_MAPS };
+enum { MAP_ARRAY, MAP_HASH, MAP_RODATA, MAP_PROGS, NUM_MAPS };
 
 static const struct gp_map_desc maps[NUM_MAPS] = {
 	[MAP_ARRAY] = { .type = VIRTIO_GPGPU_MAP_ARRAY,
@@ -38,6 +38,12 @@ static const struct gp_map_desc maps[NUM_MAPS] = {
 			 .num_cpus = 1,
 			 .flags = VIRTIO_GPGPU_MAP_F_RDONLY_PROG,
 			 .values_size = 8 },
+	[MAP_PROGS] = { .type = VIRTIO_GPGPU_MAP_PROG_ARRAY,
+			.key_size = 4,
+			.value_size = 4,
+			.max_entries = 4,
+			.stride = 8,
+			.num_cpus = 1 },
 };
 
 struct program {
@@ -159,6 +165,38 @@ static uint32_t calls(struct bpf_insn *insns)
 	return n;
 }
 
+/* Every function returns what one of many calls of the next one does, and the last makes tail calls. */
+static uint32_t tail_calls(struct bpf_insn *insns)
+{
+	const struct bpf_insn tail[] = { LDMAP(R2, MAP_PROGS), CALL(BPF_FUNC_tail_call) };
+	const uint32_t body = GP_MAX_INSNS / 8;
+	uint32_t n = 0;
+
+	for (uint32_t f = 0; f < 7; f++) {
+		const uint32_t next = (f + 1) * body;
+
+		for (uint32_t i = 0; n + 3 < next; i++) {
+			insns[n++] = JK(BPF_JEQ, R1, i, 2);
+			insns[n] = CALL_LOCAL(next - n - 1);
+			n++;
+			insns[n++] = EXIT;
+		}
+		insns[n++] = MOV64K(R0, 0);
+		while (n < next)
+			insns[n++] = EXIT;
+	}
+	insns[n++] = MOV64X(R6, R1);
+	while (n + 6 < GP_MAX_INSNS) {
+		insns[n++] = MOV64X(R1, R6);
+		insns[n++] = MOV64K(R3, 0);
+		memcpy(&insns[n], tail, sizeof(tail));
+		n += sizeof(tail) / sizeof(*tail);
+	}
+	insns[n++] = MOV64K(R0, 0);
+	insns[n++] = EXIT;
+	return n;
+}
+
 /* A pointer to each of 256 functions, which use it as another kind every other time. */
 static uint32_t functions(struct bpf_insn *insns)
 {
@@ -227,6 +265,7 @@ static const struct largest {
 	{ "loops in loops", nested_loops, 0 },
 	{ "loops to one head", loops_to_one_head, 0 },
 	{ "calls", calls, 0 },
+	{ "tail calls", tail_calls, 0 },
 	{ "functions with arguments of several kinds", functions, 0 },
 	{ "helper calls", helper_calls, 0 },
 	{ "an irreducible loop at last", irreducible_at_last, VIRTIO_GPGPU_R_IRREDUCIBLE },
