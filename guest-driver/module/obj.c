@@ -304,12 +304,14 @@ void vgpgpu_obj_free_work(struct work_struct *work)
 	list = llist_del_all(&gdev->free_list);
 	llist_for_each_entry_safe(obj, next, list, node) {
 		struct vgpgpu_ctx *ctx = obj->ctx;
-		bool is_ctx = obj->kind == VGPGPU_CTX;
+		enum vgpgpu_object kind = obj->kind;
+		u32 id = obj->id;
 
-		ida_free(&gdev->ids[obj->kind], obj->id);
 		vgpgpu_req_fini(&obj->destroy);
 		obj->free(obj);
-		if (is_ctx)
+		/* Last: free() may know the object by its id, which the next one then gets. */
+		ida_free(&gdev->ids[kind], id);
+		if (kind == VGPGPU_CTX)
 			drm_dev_put(&gdev->drm);
 		else
 			vgpgpu_obj_put(&ctx->obj);
