@@ -3,8 +3,8 @@
  * Records that programs leave in ring buffers, and who waits for them.
  *
  * How it works: the device says by an event that a map has records, once, and again only after a read
- * has emptied it. So has_data is set by the event, stays set while reads bring something, and is cleared before
- * a read is sent: an event that comes while the read is under way is not lost. One wait queue serves all maps of
+ * has emptied it. So has_data is set by the event, is cleared before a read is sent, and set again if that brings
+ * something: an event that comes while the read is under way is not lost. One wait queue serves all maps of
  * the device; there are few, and whoever is woken looks at its own.
  *
  * An event can be lost, which a later one says, and the device can: both wake everybody.
@@ -64,6 +64,16 @@ void vgpgpu_maps_have_data(struct vgpgpu_device *gdev)
 	wake_up_all(&gdev->map_wait);
 }
 
+/*
+ * There may be records of which no event tells any more. Whoever was woken by one that did may have found has_data
+ * cleared by this read, and sleeps again.
+ */
+static void may_have_more(struct vgpgpu_map *map)
+{
+	WRITE_ONCE(map->has_data, true);
+	wake_up_all(&map->obj.gdev->map_wait);
+}
+
 /* Takes out what there is. Return: 0, also if that is nothing, or -errno */
 static int map_read(struct vgpgpu_ctx *ctx, struct vgpgpu_map *map,
 		    struct drm_virtio_gpgpu_map_read *args)
@@ -89,7 +99,7 @@ static int map_read(struct vgpgpu_ctx *ctx, struct vgpgpu_map *map,
 	smp_store_mb(map->has_data, false);
 	ret = vgpgpu_cmd_run(cmd, &args->result);
 	if (ret) {
-		WRITE_ONCE(map->has_data, true);
+		may_have_more(map);
 		goto put;
 	}
 
@@ -103,9 +113,8 @@ static int map_read(struct vgpgpu_ctx *ctx, struct vgpgpu_map *map,
 	args->bytes = bytes;
 	args->num_records = le32_to_cpu(resp->num_records);
 	args->dropped = le64_to_cpu(resp->dropped);
-	/* There may be more, of which no event tells. */
 	if (args->num_records)
-		WRITE_ONCE(map->has_data, true);
+		may_have_more(map);
 	ret = copy_to_user(u64_to_user_ptr(args->data), resp + 1, bytes) ? -EFAULT : 0;
 put:
 	vgpgpu_cmd_put(cmd);
