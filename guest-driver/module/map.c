@@ -149,8 +149,11 @@ int vgpgpu_map_create_ioctl(struct drm_device *drm, void *data, struct drm_file 
 	req->map_flags = cpu_to_le32(args->flags);
 	static_assert(sizeof(req->name) == sizeof(args->name));
 	memcpy(req->name, args->name, sizeof(req->name));
-	if (inner)
+	if (inner) {
 		req->inner = cpu_to_le32(inner->obj.id);
+		vgpgpu_obj_get(&inner->obj);
+		cmd->uses = &inner->obj;
+	}
 	vgpgpu_obj_get(&map->obj);
 	cmd->creates = &map->obj;
 	ret = vgpgpu_cmd_run(cmd, &args->result);
