@@ -245,16 +245,22 @@ static void dataplane_memory_changed(MemoryListener *listener)
     VirtIODevice *vdev = VIRTIO_DEVICE(s);
     unsigned num = dataplane_queues(s), i;
 
-    if (!dataplane_runs(s) || vdev->broken) {
+    if (!dataplane_runs(s)) {
         return;
     }
     for (i = 0; i < num; i++) {
         if (!dataplane_rings_are_memory(vdev, i)) {
-            virtio_error(vdev, "virtio-gpgpu: queue %u outside of memory", i);
             break;
         }
     }
-    for (; vdev->broken && i < num; i++) {
+    if (i == num) {
+        return;
+    }
+    if (!vdev->broken) {
+        virtio_error(vdev, "virtio-gpgpu: queue %u outside of memory", i);
+    }
+    /* a broken device's rings are still touched where polling begins or ends */
+    for (i = 0; i < num; i++) {
         dataplane_detach_queue(s, i);
     }
 }

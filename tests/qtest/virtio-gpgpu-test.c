@@ -409,6 +409,43 @@ static void test_ring_moves_away_iothread(void)
     stop_one(dev);
 }
 
+/*
+ * The same with a device that is broken already: the iothread does not handle
+ * its queues, but still touches their rings when it begins and ends to poll.
+ */
+static void test_ring_of_broken_moves_away_iothread(void)
+{
+    Guest *guest = guest_start("q35", WITH_IOTHREAD);
+    Device *dev = start_one(guest);
+    uint64_t page = guest_alloc(&guest->alloc, 4096);
+    struct virtio_gpgpu_req_caps caps = req_caps(1);
+    Part bad[] = {
+        { page, sizeof(caps), false },
+        { device_register(dev, VIRTIO_PCI_COMMON_STATUS), 64, true },
+    };
+    int bar = PCI_BASE_ADDRESS_0 + 4 * SHM_BAR;
+    uint32_t low, i, k;
+
+    qtest_memwrite(guest->qts, page, &caps, sizeof(caps));
+    for (i = 0; i < 50; i++) {
+        start_with_used_ring(dev, dev->shm.addr);
+        low = qpci_config_readl(dev->pci->pdev, bar);
+        device_post_iov(dev, CONTROL, bad, ARRAY_SIZE(bad));
+        device_kick(dev, CONTROL);
+        device_wait_broken(dev);
+        qpci_config_writel(dev->pci->pdev, bar, low + 0x10000000);
+        for (k = 0; k < i; k++) {
+            device_kick(dev, CONTROL);
+        }
+        device_reset(dev);
+        qpci_config_writel(dev->pci->pdev, bar, low);
+    }
+    device_start(dev);
+    check_alive(dev);
+    guest_free(&guest->alloc, page);
+    stop_one(dev);
+}
+
 /* Threads, IOMMU, several devices -------------------------------------------*/
 
 static void test_iothread(void)
@@ -627,6 +664,8 @@ const TestCase device_cases[] = {
     { "ring-in-registers-iothread", test_ring_in_registers_iothread },
     { "ring-to-registers-iothread", test_ring_to_registers_iothread },
     { "ring-moves-away-iothread", test_ring_moves_away_iothread },
+    { "ring-of-broken-moves-away-iothread",
+      test_ring_of_broken_moves_away_iothread },
     { "large-queue", test_large_queue },
     { "large-queue-iothread", test_large_queue_iothread },
     { "iothread", test_iothread },
