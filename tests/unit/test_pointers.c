@@ -25,12 +25,12 @@ static const uint8_t init_hash[] = { 5, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0 };
 static const uint8_t init_inner[] = { 1, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0 };
 static const uint8_t init_outer[] = { 0, 0, 0, 0, MAP_INNER, 0, 0, 0, 1, 0, 0, 0, MAP_B, 0, 0, 0 };
 static const struct run_map maps[NUM_MAPS] = {
-	[MAP_A] = { VIRTIO_GPGPU_MAP_ARRAY, 4, 8, 4, false, init_a, 1 },
-	[MAP_B] = { VIRTIO_GPGPU_MAP_ARRAY, 4, 8, 4, false, init_b, 1 },
-	[MAP_HASH] = { VIRTIO_GPGPU_MAP_HASH, 4, 8, 4, false, init_hash, 1 },
-	[MAP_INNER] = { VIRTIO_GPGPU_MAP_ARRAY, 4, 8, 4, false, init_inner, 1 },
+	[MAP_A] = { VIRTIO_GPGPU_MAP_ARRAY, 4, 8, 4, false, init_a, 1, 0 },
+	[MAP_B] = { VIRTIO_GPGPU_MAP_ARRAY, 4, 8, 4, false, init_b, 1, 0 },
+	[MAP_HASH] = { VIRTIO_GPGPU_MAP_HASH, 4, 8, 4, false, init_hash, 1, 0 },
+	[MAP_INNER] = { VIRTIO_GPGPU_MAP_ARRAY, 4, 8, 4, false, init_inner, 1, 0 },
 	[MAP_OUTER] = { VIRTIO_GPGPU_MAP_ARRAY_OF_MAPS, 4, 4, 3, false, init_outer, 2, MAP_INNER },
-	[MAP_RING] = { VIRTIO_GPGPU_MAP_RINGBUF, 0, 0, 4096, false, NULL, 0 },
+	[MAP_RING] = { VIRTIO_GPGPU_MAP_RINGBUF, 0, 0, 4096, false, NULL, 0, 0 },
 };
 
 struct pattern {
