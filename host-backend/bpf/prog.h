@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <linux/bpf.h>
 #include "rt/abi.h"
+#include "virtio_gpgpu.h"
 
 #define GP_MAX_INSNS 16384
 #define GP_MESSAGE   256
@@ -30,6 +31,13 @@ struct gp_map_desc {
 	uint64_t values_size; /* of the region that programs see; 0: they see none */
 	struct gp_map_shape inner; /* *_OF_MAPS: what its elements look like */
 };
+
+/* Whether programs may only read its values: a map's own for life, so that compiled code need not ask. */
+static inline bool gp_map_frozen(const struct gp_map_desc *desc)
+{
+	return (desc->flags & VIRTIO_GPGPU_MAP_F_RDONLY_PROG) || desc->type == VIRTIO_GPGPU_MAP_DEVMAP ||
+	       desc->type == VIRTIO_GPGPU_MAP_DEVMAP_HASH;
+}
 
 #define GP_PROG_LINES	   (1u << 0) /* say which instruction each piece of code is of; changes no code */
 #define GP_PROG_INTERLEAVE (1u << 1) /* calls env->yield before each access to what lanes share; for tests */

@@ -196,17 +196,8 @@ static LLVMValueRef map_address(struct gp_tr *tr, int m, LLVMValueRef handle, in
 	LLVMValueRef reg_off = LLVMBuildSub(tr->b, handle, gp_tr_const(tr, bias), "");
 	LLVMValueRef len = gp_tr_const(tr, (int64_t)tr->prog->maps[m].values_size);
 
-	if (write) {
-		LLVMValueRef map = numbered(tr, "gp_rt_map", (uint32_t)m);
-		LLVMValueRef frozen = gp_tr_rt(tr, "gp_rt_map_frozen", &map, 1);
-
-		if (tr->prog->maps[m].flags & VIRTIO_GPGPU_MAP_F_RDONLY_PROG)
-			frozen = LLVMConstInt(tr->i32, 1, 0);
-		gp_tr_fault_if(tr,
-			       LLVMBuildICmp(tr->b, LLVMIntNE, frozen, LLVMConstInt(LLVMTypeOf(frozen), 0, 0),
-					     ""),
-			       VIRTIO_GPGPU_R_OUT_OF_BOUNDS);
-	}
+	if (write && gp_map_frozen(&tr->prog->maps[m]))
+		gp_tr_fault_if(tr, LLVMConstInt(tr->i1, 1, 0), VIRTIO_GPGPU_R_OUT_OF_BOUNDS);
 	return checked(tr, numbered(tr, "gp_rt_map_values", (uint32_t)m), len, reg_off, off, size, false);
 }
 

@@ -171,10 +171,8 @@ static bool loads_from_lane(LLVMValueRef load)
 
 	while (LLVMIsAGetElementPtrInst(at))
 		at = LLVMGetOperand(at, 0);
-	return LLVMIsAAllocaInst(at) ||
-	       (LLVMIsAArgument(at) && LLVMGetParamParent(at) &&
-		at == LLVMGetParam(LLVMGetParamParent(at), 0) &&
-		strcmp(LLVMGetValueName(LLVMGetParamParent(at)), "gp_rt_map_frozen"));
+	return LLVMIsAAllocaInst(at) || (LLVMIsAArgument(at) && LLVMGetParamParent(at) &&
+					 at == LLVMGetParam(LLVMGetParamParent(at), 0));
 }
 
 /*
@@ -184,8 +182,7 @@ static bool loads_from_lane(LLVMValueRef load)
 static void mark_constants(void)
 {
 	static const char *const names[] = { "gp_rt_arg_base",	"gp_rt_arg_size", "gp_rt_arg_writable",
-					     "gp_rt_arg_value", "gp_rt_map",	  "gp_rt_map_values",
-					     "gp_rt_map_frozen" };
+					     "gp_rt_arg_value", "gp_rt_map",	  "gp_rt_map_values" };
 	unsigned int kind = LLVMGetMDKindIDInContext(context, "invariant.load", 14);
 	LLVMMetadataRef empty = LLVMMDNodeInContext2(context, NULL, 0);
 

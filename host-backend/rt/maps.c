@@ -218,8 +218,7 @@ void gp_map_layout(struct gp_map *map, const struct gp_map_desc *desc, void *val
 		.stride = desc->stride,
 		.num_cpus = desc->num_cpus,
 		/* Programs read the ports of a device map, and only read them. */
-		.frozen = (desc->flags & VIRTIO_GPGPU_MAP_F_RDONLY_PROG) ||
-			  desc->type == VIRTIO_GPGPU_MAP_DEVMAP || desc->type == VIRTIO_GPGPU_MAP_DEVMAP_HASH,
+		.frozen = gp_map_frozen(desc),
 		.seed = seed,
 		.values = values,
 		.values_size = desc->values_size,

@@ -216,11 +216,6 @@ GP_RT uint32_t gp_rt_map_num_buckets(const struct gp_map *map)
 	return map->num_buckets;
 }
 
-GP_RT uint32_t gp_rt_map_frozen(const struct gp_map *map)
-{
-	return map->frozen;
-}
-
 /* ------------------------------------------------------------------ context
  * Where a context pointer is known, generated code reads fields itself; this is for one that was lost among others.
  */
@@ -312,6 +307,7 @@ GP_RT int64_t gp_helper_strncmp(struct gp_lane *lane, const uint8_t *at, uint64_
 	struct gp_window stack = { lane->stack.base, lane->stack.size };
 	struct gp_window to = gp_window_at(lane->env, packet, stack, string, false);
 
-	gp_charge_bytes(lane, size * 8); /* byte by byte */
+	if (gp_unlikely(!gp_charge_bytes(lane, size * 8))) /* byte by byte */
+		return 0; /* which nobody sees: the lane ends */
 	return gp_compare(at, to.base, size, to.size);
 }

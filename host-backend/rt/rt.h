@@ -112,7 +112,6 @@ uint32_t gp_rt_map_value_size(const struct gp_map *map);
 uint32_t gp_rt_map_max_entries(const struct gp_map *map);
 uint32_t gp_rt_map_num_cpus(const struct gp_map *map);
 uint32_t gp_rt_map_num_buckets(const struct gp_map *map);
-uint32_t gp_rt_map_frozen(const struct gp_map *map); /* nonzero: programs may not write */
 
 /*
  * gp_rt_map_any() - the map that a handle names: one of the program's, or an element of one of its maps of maps.
