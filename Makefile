@@ -57,12 +57,14 @@ build: setup
 
 build-asan: setup
 	@$(MAKE) build-asan/build.ninja
-	@$(STEP) build-asan ninja -C build-asan
+	@$(STEP) build-asan ninja -C build-asan all meson-test-prereq
 
 demo: build
 	@tests/demo/demo
 
+# What only tests need is built here; tests/run starts them as they are.
 check: build build-asan
+	@$(STEP) test-parts ninja -C build meson-test-prereq
 	@tests/run
 
 guest: build
