@@ -68,10 +68,11 @@ struct gp_result gp_refs_update(struct gp_map_object *map, uint32_t ctx, const u
 struct gp_result gp_refs_delete(struct gp_map_object *map, const uint8_t *key);
 
 /*
- * gp_inner_put() - a value of @outer (NULL: of one that has gone) does not name @map any more, and no program that has
- * seen it runs.
+ * A value of @outer does not name @map any more. gp_inner_hide() - no program that has looked it up runs;
+ * gp_inner_put() - nor any that ran when it was hidden.
  */
-void gp_inner_put(struct gpgpu_session *s, struct gp_map_object *outer, struct gp_map_object *map);
+void gp_inner_hide(struct gp_map_object *outer, struct gp_map_object *map);
+void gp_inner_put(struct gpgpu_session *s, struct gp_map_object *map);
 
 /*
  * gp_tail_target() - the program at @index of the program array that is map @map of @prog. From within a slice; valid

@@ -89,8 +89,8 @@ static bool inner_get(struct gpgpu_session *s, struct gp_map_object *outer, stru
 			slot = (slot + 1) % GP_MAX_INNER;
 		s->inner_next = (slot + 1) % GP_MAX_INNER;
 		s->inner_used++;
-		s->inner_objects[slot] = map;
 		map->slot = slot;
+		__atomic_store_n(&s->inner_objects[slot], map, __ATOMIC_RELEASE);
 		__atomic_store_n(&s->inner[slot], map->map, __ATOMIC_RELEASE);
 	}
 	map->slot_uses++;
@@ -99,18 +99,20 @@ static bool inner_get(struct gpgpu_session *s, struct gp_map_object *outer, stru
 	return true;
 }
 
-void gp_inner_put(struct gpgpu_session *s, struct gp_map_object *outer, struct gp_map_object *map)
+void gp_inner_hide(struct gp_map_object *outer, struct gp_map_object *map)
 {
-	/*
-	 * Slots are given again: whoever had this one through @outer must not come to another map by it. Not before, since a
-	 * program that has just looked it up goes on with what it found, as in the kernel.
-	 */
-	if (outer && !--outer->uses[map->slot])
+	/* Not before, since a program that has just looked it up goes on with what it found, as in the kernel. */
+	if (!--outer->uses[map->slot])
 		gp_map_forget_inner(outer->map, map->slot);
+}
+
+void gp_inner_put(struct gpgpu_session *s, struct gp_map_object *map)
+{
 	if (--map->slot_uses)
 		return;
+	/* Slots are given again: nobody may come to another map by this one. */
 	__atomic_store_n(&s->inner[map->slot], NULL, __ATOMIC_RELEASE);
-	s->inner_objects[map->slot] = NULL;
+	__atomic_store_n(&s->inner_objects[map->slot], NULL, __ATOMIC_RELEASE);
 	s->inner_used--;
 }
 

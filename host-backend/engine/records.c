@@ -42,14 +42,20 @@ static void tell(struct gpgpu_session *s, struct gp_map_object *map)
 		s->event(s->event_opaque, VIRTIO_GPGPU_EV_MAP_DATA, VIRTIO_GPGPU_R_NONE, map->object.id);
 }
 
-/* Any of the maps that @outer may hold: which, only its program knew. */
+/* Any of the maps in @outer: which, only its program knew. Others may go meanwhile. */
 static void tell_inner(struct gpgpu_session *s, const struct gp_map_object *outer)
 {
-	for (uint32_t i = 0; i < GP_MAX_INNER; i++) {
-		struct gp_map_object *map = __atomic_load_n(&s->inner_objects[i], __ATOMIC_ACQUIRE);
+	for (uint32_t i = 0; i < GP_MAX_INNER / 64; i++) {
+		uint64_t slots = __atomic_load_n(&outer->map->members[i], __ATOMIC_ACQUIRE);
 
-		if (map && map->desc.type == outer->desc.inner.type)
-			tell(s, map);
+		for (; slots; slots &= slots - 1) {
+			uint32_t slot = i * 64 + (uint32_t)__builtin_ctzll(slots);
+			struct gp_map_object *map =
+				__atomic_load_n(&s->inner_objects[slot], __ATOMIC_ACQUIRE);
+
+			if (map)
+				tell(s, map);
+		}
 	}
 }
 

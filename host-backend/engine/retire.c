@@ -10,6 +10,10 @@
  * on count in the other phase. So a list waits for the slices that ran when it was filled, not for a moment in which
  * none runs, which a busy guest might never give.
  *
+ * An element of a map of maps waits twice. It stays within reach of programs until those that have looked it up have
+ * ended, and until then one that starts comes to it, too, by a number that it has kept. So it is hidden after the first
+ * time and let go of, with its slot, after the second.
+ *
  * Threads: lists under the session's lock, phases and counts under the engine's.
  */
 #include "map.h"
@@ -19,7 +23,7 @@ struct retired {
 	struct list link;
 	struct gp_object *object;
 	struct gp_map_object *outer; /* that it was an element of, with a reference, or NULL */
-	bool inner;
+	bool inner, hidden;
 };
 
 void gp_retire_init(struct gpgpu_session *s)
@@ -36,8 +40,14 @@ static void drop(struct gpgpu_session *s, struct list *list)
 	while ((link = list_pop(list))) {
 		struct retired *r = container_of(link, struct retired, link);
 
+		if (r->outer && !r->hidden) {
+			gp_inner_hide(r->outer, (struct gp_map_object *)r->object);
+			r->hidden = true;
+			list_add_tail(&s->retired_fresh, &r->link);
+			continue;
+		}
 		if (r->inner)
-			gp_inner_put(s, r->outer, (struct gp_map_object *)r->object);
+			gp_inner_put(s, (struct gp_map_object *)r->object);
 		gp_object_unref(r->object);
 		if (r->outer)
 			gp_object_unref(&r->outer->object);
@@ -78,8 +88,8 @@ void gp_retire_run(struct gpgpu_session *s)
 	if (s->retiring)
 		return;
 	s->retiring = true;
-	/* Twice, so that nothing is left where nothing runs, and twice more for what a map lets go of then. */
-	for (int i = 0; i < 4 && !nothing_waits(s) && turn(s); i++) {
+	/* Where nothing runs, nothing is left: twice for each wait, and for what a map lets go of then. */
+	for (int i = 0; i < 6 && !nothing_waits(s) && turn(s); i++) {
 		list_init(&old);
 		move(&s->retired_waiting, &old);
 		move(&s->retired_fresh, &s->retired_waiting);

@@ -424,6 +424,102 @@ START_TEST(inner_maps_change_under_programs)
 }
 END_TEST
 
+/*
+ * A program that has kept the number of a value comes to the map by it as long as one that has looked the map up may
+ * run, also if it starts later; the map waits for that one, too.
+ */
+START_TEST(kept_numbers_of_inner_maps)
+{
+	enum { VALUE = 1 << 16, ELEMENTS = 16 };
+	const struct bpf_insn keep[] = {
+		ST(BPF_W, 10, -4, 0),
+		LD_MAP(1, 21),
+		MOVR(2, 10),
+		ALU(BPF_ADD, 2, -4),
+		CALL(BPF_FUNC_map_lookup_elem),
+		JMP(BPF_JEQ, 0, 0, 13),
+		MOVR(1, 0),
+		MOVR(2, 10),
+		ALU(BPF_ADD, 2, -4),
+		CALL(BPF_FUNC_map_lookup_elem),
+		JMP(BPF_JEQ, 0, 0, 8),
+		MOVR(6, 0),
+		LD_MAP(1, MAP_ARRAY),
+		MOVR(2, 10),
+		ALU(BPF_ADD, 2, -4),
+		CALL(BPF_FUNC_map_lookup_elem),
+		JMP(BPF_JEQ, 0, 0, 1),
+		STX(BPF_DW, 0, 6, 0),
+		MOV(0, XDP_PASS),
+		EXIT(),
+	};
+	/* Reads all of that map, again and again. */
+	const struct bpf_insn use[] = {
+		ST(BPF_W, 10, -4, 0),
+		LD_MAP(1, 21),
+		LD_MAP(1, MAP_ARRAY),
+		MOVR(2, 10),
+		ALU(BPF_ADD, 2, -4),
+		CALL(BPF_FUNC_map_lookup_elem),
+		JMP(BPF_JEQ, 0, 0, 25),
+		LDX(BPF_DW, 6, 0, 0),
+		ST(BPF_DW, 0, 8, 1),
+		MOVR(8, 0),
+		MOV(7, 0),
+		MOVR(1, 6),
+		MOV(2, VALUE * ELEMENTS),
+		MOVR(3, 6),
+		CALL(BPF_FUNC_strncmp),
+		ALUR(BPF_ADD, 7, 0),
+		MOVR(1, 6),
+		MOV(2, VALUE * ELEMENTS - 1),
+		MOVR(3, 6),
+		CALL(BPF_FUNC_strncmp),
+		ALUR(BPF_ADD, 7, 0),
+		MOVR(1, 6),
+		MOV(2, VALUE * ELEMENTS - 2),
+		MOVR(3, 6),
+		CALL(BPF_FUNC_strncmp),
+		ALUR(BPF_ADD, 7, 0),
+		MOVR(1, 6),
+		MOV(2, VALUE * ELEMENTS - 3),
+		MOVR(3, 6),
+		CALL(BPF_FUNC_strncmp),
+		ALUR(BPF_ADD, 7, 0),
+		STX(BPF_DW, 8, 7, 16),
+		MOV(0, XDP_PASS),
+		EXIT(),
+	};
+	static uint8_t ones[VALUE];
+	uint64_t before, user;
+	struct wire_answer *a;
+
+	memset(ones, 1, sizeof(ones));
+	check_ok(wire_map(client, CTX, 20, VIRTIO_GPGPU_MAP_ARRAY, 4, VALUE, ELEMENTS, 0));
+	check_ok(wire_map_of(client, CTX, 21, VIRTIO_GPGPU_MAP_ARRAY_OF_MAPS, 4, 1, 20));
+	for (uint32_t i = 0; i < ELEMENTS; i++)
+		check_ok(wire_map_op(client, UPDATE, CTX, 20, &i, 4, ones, VALUE, 0, NULL));
+	check_ok(set(21, 0, 20));
+	LOAD(10, keep);
+	LOAD(11, use);
+	ck_assert_uint_eq(verdict_of(10), XDP_PASS);
+	before = memory();
+	check_ok(wire_id(client, VIRTIO_GPGPU_CMD_MAP_DESTROY, CTX, 20, NULL));
+
+	user = start(11, 0, 256);
+	while (!get64(MAP_ARRAY, 1))
+		sleep_ms(1);
+	check_ok(unset(21, 0));
+	/* What is retired looks at what can go. */
+	while (memory() == before)
+		check_ok(set(MAP_OUTER, 0, MAP_ARRAY));
+	a = wire_wait(client, user);
+	check_ok(a->status);
+	ck_assert_uint_gt(a->resp->job.fault_count, 0);
+	wire_answer_free(a);
+}
+END_TEST
+
 /* There are so many maps in maps, and no more; a slot that is free again is used again. */
 START_TEST(many_inner_maps)
 {
@@ -918,6 +1014,7 @@ int main(void)
 	tcase_add_test(tc, maps_in_a_hash);
 	tcase_add_test(tc, what_maps_of_maps_take);
 	tcase_add_test(tc, inner_maps_change_under_programs);
+	tcase_add_test(tc, kept_numbers_of_inner_maps);
 	tcase_add_test(tc, many_inner_maps);
 	tcase_add_test(tc, records_and_events);
 	tcase_add_test(tc, records_that_find_no_room);
