@@ -8,7 +8,8 @@
  * which is also when *env->stop is looked at. So a lane ends soon after GP_STOP_NOW, wherever it is.
  *
  * A helper cannot end the program. It charges, and the program's next burn notices; the translator puts one
- * behind each call that may be expensive.
+ * behind each call that may be expensive. A helper that moves as many bytes as it is told, which may be all of a
+ * map or a buffer, does so only where there was fuel for it.
  */
 #ifndef GPGPU_RT_FUEL_H
 #define GPGPU_RT_FUEL_H
@@ -51,22 +52,28 @@ GP_ALWAYS bool gp_burn(struct gp_lane *lane, uint64_t cost)
 	return false;
 }
 
-GP_ALWAYS void gp_charge(struct gp_lane *lane, uint64_t cost)
+/* Return: whether there was that much; if not the lane has none left. */
+GP_ALWAYS bool gp_charge(struct gp_lane *lane, uint64_t cost)
 {
 	uint64_t rest;
 
 	if (gp_likely(cost <= lane->fuel)) {
 		lane->fuel -= cost;
-		return;
+		return true;
 	}
 	rest = cost - lane->fuel;
 	lane->fuel = 0;
-	lane->reserve -= rest < lane->reserve ? rest : lane->reserve;
+	if (gp_unlikely(rest > lane->reserve)) {
+		lane->reserve = 0;
+		return false;
+	}
+	lane->reserve -= rest;
+	return true;
 }
 
-GP_ALWAYS void gp_charge_bytes(struct gp_lane *lane, uint64_t bytes)
+GP_ALWAYS bool gp_charge_bytes(struct gp_lane *lane, uint64_t bytes)
 {
-	gp_charge(lane, bytes / GP_BYTES_PER_FUEL);
+	return gp_charge(lane, bytes / GP_BYTES_PER_FUEL);
 }
 
 GP_ALWAYS void gp_charge_steps(struct gp_lane *lane, uint32_t steps)

@@ -186,7 +186,8 @@ GP_ALWAYS int64_t gp_put(struct gp_lane *lane, struct gp_map *map, const uint8_t
 {
 	int64_t err;
 
-	gp_charge_bytes(lane, first_size + second_size);
+	if (gp_unlikely(!gp_charge_bytes(lane, first_size + second_size)))
+		return -ENOSPC; /* which nobody sees: the lane ends */
 	err = gp_record_put(map, lane->thread->cpu, first, first_size, second, second_size);
 	if (gp_unlikely(err == -EBUSY))
 		gp_charge_steps(lane, GP_STEPS_WITHOUT_LOCK);

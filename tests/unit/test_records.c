@@ -342,6 +342,20 @@ START_TEST(test_record_fuel)
 	lane = new_lane();
 	ck_assert_uint_eq(gp_helper_ringbuf_reserve(&lane, &b.map, 8, 0), 0);
 	ck_assert_uint_eq(lane.fuel, 0);
+	box_close(&b);
+
+	/* What there is no fuel for is not copied. */
+	ring_open(&b, 1 << 20);
+	lane = new_lane();
+	lane.fuel = 100;
+	lane.reserve = 900;
+	ck_assert_int_eq(gp_helper_ringbuf_output(&lane, &b.map, data, 64064, 0), -EAGAIN);
+	ck_assert_uint_eq(lane.fuel + lane.reserve, 0);
+	ck_assert_uint_eq(gp_helper_ringbuf_query(&lane, &b.map, BPF_RB_PROD_POS), 0);
+	lane.fuel = 100;
+	lane.reserve = 900;
+	ck_assert_int_eq(gp_helper_ringbuf_output(&lane, &b.map, data, 64000, 0), 0);
+	ck_assert_uint_eq(lane.fuel + lane.reserve, 0);
 	g_free(data);
 	box_close(&b);
 }

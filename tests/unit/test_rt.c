@@ -480,6 +480,14 @@ START_TEST(test_fuel)
 	ck_assert_uint_eq(lane.fuel, 998);
 	gp_helper_adjust_tail(&lane, 640);
 	ck_assert_uint_eq(lane.fuel, 988);
+
+	/* Byte by byte is dear, and what there is no fuel for is not looked at: there is nothing at that address. */
+	lane = packet(HEADROOM, 64, 0);
+	ck_assert_int_eq(gp_helper_strncmp(&lane, slot, 64, handle(GP_REGION_PACKET, 0)), 0);
+	ck_assert_uint_eq(lane.fuel, 992);
+	lane.reserve = 1000;
+	ck_assert_int_eq(gp_helper_strncmp(&lane, NULL, 1ull << 40, handle(GP_REGION_PACKET, 0)), 0);
+	ck_assert_uint_eq(lane.fuel + lane.reserve, 0);
 }
 END_TEST
 
