@@ -68,7 +68,9 @@ static bool open_object(struct object *obj)
 		if (s->sh_type != SHT_NOBITS && !inside(obj, s->sh_offset, s->sh_size))
 			return fail(obj, "section outside the object", NULL);
 		if (s->sh_type == SHT_SYMTAB) {
-			if (s->sh_link >= h->e_shnum || s->sh_offset % 8)
+			/* The names' own bounds are looked at like any section's; one without bytes has none. */
+			if (s->sh_link >= h->e_shnum || obj->sections[s->sh_link].sh_type != SHT_STRTAB ||
+			    s->sh_offset % 8)
 				return fail(obj, "bad symbol table", NULL);
 			obj->symbols = (const void *)(obj->bytes + s->sh_offset);
 			obj->num_symbols = s->sh_size / sizeof(Elf64_Sym);

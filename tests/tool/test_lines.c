@@ -175,6 +175,26 @@ START_TEST(test_cut)
 }
 END_TEST
 
+/* Flattening: names of symbols in a section that has no bytes, and so may say to lie anywhere. */
+START_TEST(test_names_nowhere)
+{
+	Elf64_Shdr *s = (Elf64_Shdr *)(uintptr_t)section(".symtab"), *names;
+	char error[GP_MESSAGE] = "";
+	struct gp_code code;
+	Elf64_Shdr kept;
+
+	ck_assert_ptr_nonnull(s);
+	names = (Elf64_Shdr *)(uintptr_t)sections() + s->sh_link;
+	kept = *names;
+	names->sh_type = SHT_NOBITS;
+	names->sh_offset = 1ull << 46;
+	ck_assert(!gp_image_flatten(elf, elf_size, elf, elf_size, "main", &code, error));
+	ck_assert_str_eq(error, "bad symbol table");
+	ck_assert_ptr_null(code.bytes);
+	*names = kept;
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("lines");
@@ -188,6 +208,7 @@ int main(void)
 	tcase_add_test(tc, test_not_in_image);
 	tcase_add_test(tc, test_damaged);
 	tcase_add_test(tc, test_cut);
+	tcase_add_test(tc, test_names_nowhere);
 	suite_add_tcase(suite, tc);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
