@@ -23,7 +23,8 @@ union control {
 	char space[CMSG_SPACE(MAX_FDS * sizeof(int))];
 };
 
-ssize_t gp_jit_send(int fd, const void *bytes, size_t size, const int *fds, unsigned int num_fds)
+static ssize_t send_with(int fd, const void *bytes, size_t size, const int *fds, unsigned int num_fds,
+			 int flags)
 {
 	struct iovec iov = { .iov_base = (void *)bytes, .iov_len = size };
 	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
@@ -39,9 +40,19 @@ ssize_t gp_jit_send(int fd, const void *bytes, size_t size, const int *fds, unsi
 		memcpy(CMSG_DATA(&control.header), fds, num_fds * sizeof(int));
 	}
 	do {
-		n = sendmsg(fd, &msg, MSG_NOSIGNAL);
+		n = sendmsg(fd, &msg, MSG_NOSIGNAL | flags);
 	} while (n < 0 && errno == EINTR);
 	return n;
+}
+
+ssize_t gp_jit_send(int fd, const void *bytes, size_t size, const int *fds, unsigned int num_fds)
+{
+	return send_with(fd, bytes, size, fds, num_fds, 0);
+}
+
+ssize_t gp_jit_try_send(int fd, const void *bytes, size_t size, const int *fds, unsigned int num_fds)
+{
+	return send_with(fd, bytes, size, fds, num_fds, MSG_DONTWAIT);
 }
 
 ssize_t gp_jit_receive(int fd, void *bytes, size_t size, int *fds, unsigned int num_fds)

@@ -427,6 +427,50 @@ START_TEST(test_listen)
 }
 END_TEST
 
+/* One that wants its answer where there is no room: the others' compiler does not wait for that. */
+START_TEST(test_listen_full)
+{
+	struct gp_jit_options options = { .fd = -1 };
+	struct gp_jit_request request = {
+		.magic = GP_JIT_MAGIC, .version = GP_JIT_VERSION, .cpu_seconds = 1, .memory = 1 << 30
+	};
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	char dir[] = "/tmp/gpgpu-test-XXXXXX";
+	int ends[2], fds[2], others[2];
+	struct gp_jit *jit;
+	pid_t zygote;
+
+	ck_assert_ptr_nonnull(mkdtemp(dir));
+	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/jit", dir);
+	zygote = spawn("--listen", addr.sun_path, -1);
+	for (int i = 0; i < 2; i++) {
+		others[i] = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+		for (int t = 0; t < 5000 && connect(others[i], (struct sockaddr *)&addr, sizeof(addr)); t++)
+			usleep(1000);
+	}
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+	while (send(ends[0], &request, sizeof(request), MSG_DONTWAIT) > 0)
+		;
+	/* No program at all, so that the zygote has to answer. */
+	fds[0] = gp_jit_memory_file("nothing", false);
+	fds[1] = ends[0];
+	ck_assert_int_eq(gp_jit_send(others[0], &request, sizeof(request), fds, 2), sizeof(request));
+	usleep(100000);
+	options.fd = others[1];
+	jit = gp_jit_new(&options, NULL);
+	ck_assert_ptr_nonnull(jit);
+	expect_compiles(jit);
+	gp_jit_free(jit);
+	ck_assert_int_eq(kill(zygote, SIGTERM), 0);
+	ck_assert_int_eq(exit_status(zygote), 0);
+	ck_assert_int_eq(rmdir(dir), 0);
+	close(others[0]);
+	close(fds[0]);
+	close(ends[0]);
+	close(ends[1]);
+}
+END_TEST
+
 /* ----------------------------------------------------- answers that are wrong */
 
 enum lie { MAGIC, SHORT, STATUS, NO_IMAGE, NOT_SEALED, HALF_SEALED, ENTRY, SIZE, EMPTY, HANGS_UP, NUM_LIES };
@@ -740,6 +784,7 @@ int main(void)
 	tcase_add_loop_test(tcase, test_bad_request, 0, 6);
 	tcase_add_test(tcase, test_bad_program);
 	tcase_add_test(tcase, test_listen);
+	tcase_add_test(tcase, test_listen_full);
 	tcase_add_loop_test(tcase, test_bad_answer, 0, NUM_LIES);
 	tcase_add_test(tcase, test_speculation);
 	tcase_add_test(tcase, test_speculation_bytes);
