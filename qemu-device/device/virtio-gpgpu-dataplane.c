@@ -212,6 +212,13 @@ static void dataplane_attach_queue(VirtIOGpgpu *s, unsigned i)
     }
 }
 
+/* Reset by itself: its rings are looked at when it is enabled. */
+static bool dataplane_queue_disabled(VirtIOGpgpu *s, unsigned i)
+{
+    return i != VIRTIO_GPGPU_VQ_EVENT &&
+           s->queues[i == VIRTIO_GPGPU_VQ_CONTROL ? 0 : i - 1].disabled;
+}
+
 static bool dataplane_runs(VirtIOGpgpu *s)
 {
     return s->iothread && s->ioeventfd_started && !s->ioeventfd_disabled &&
@@ -343,7 +350,9 @@ int virtio_gpgpu_start_ioeventfd(VirtIODevice *vdev)
 
     virtio_gpgpu_attach_call(s);
     for (i = 0; i < num; i++) {
-        dataplane_attach_queue(s, i);
+        if (!dataplane_queue_disabled(s, i)) {
+            dataplane_attach_queue(s, i);
+        }
     }
     return 0;
 

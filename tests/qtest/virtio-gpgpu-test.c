@@ -384,6 +384,57 @@ static void test_ring_to_registers_iothread(void)
     stop_one(dev);
 }
 
+/* Without the reset that the specification wants first, it stays as it was. */
+static void test_ring_enabled_twice_iothread(void)
+{
+    Guest *guest = guest_start("q35", WITH_IOTHREAD);
+    Device *dev = start_one(guest);
+    int i;
+
+    for (i = 0; i < 20; i++) {
+        device_kick(dev, CONTROL);
+        enable_with_used_ring(dev, device_register(dev,
+                                                   VIRTIO_PCI_COMMON_STATUS -
+                                                   4));
+        device_kick(dev, CONTROL);
+        if (i % 2) {
+            check_alive(dev);
+        }
+        device_reset(dev);
+        device_start(dev);
+    }
+    check_alive(dev);
+    stop_one(dev);
+}
+
+/* A queue that was reset before the iothread got the queues (again). */
+static void test_ring_enabled_late_iothread(void)
+{
+    Guest *guest = guest_start("q35", WITH_IOTHREAD);
+    Device *dev = start_one(guest);
+    uint8_t status;
+    int i;
+
+    for (i = 0; i < 20; i++) {
+        check_alive(dev);
+        device_reset_queue(dev, CONTROL);
+        status = dev->vdev->bus->get_status(dev->vdev);
+        dev->vdev->bus->set_status(dev->vdev,
+                                   status & ~VIRTIO_CONFIG_S_DRIVER_OK);
+        dev->vdev->bus->set_status(dev->vdev, status);
+        device_kick(dev, CONTROL);
+        enable_with_used_ring(dev, device_register(dev,
+                                                   VIRTIO_PCI_COMMON_STATUS -
+                                                   4));
+        device_wait_broken(dev);
+        device_kick(dev, CONTROL);
+        device_reset(dev);
+        device_start(dev);
+    }
+    check_alive(dev);
+    stop_one(dev);
+}
+
 /* A ring in memory that the guest moves away while an iothread polls it. */
 static void test_ring_moves_away_iothread(void)
 {
@@ -663,6 +714,8 @@ const TestCase device_cases[] = {
     { "ring-in-registers", test_ring_in_registers },
     { "ring-in-registers-iothread", test_ring_in_registers_iothread },
     { "ring-to-registers-iothread", test_ring_to_registers_iothread },
+    { "ring-enabled-twice-iothread", test_ring_enabled_twice_iothread },
+    { "ring-enabled-late-iothread", test_ring_enabled_late_iothread },
     { "ring-moves-away-iothread", test_ring_moves_away_iothread },
     { "ring-of-broken-moves-away-iothread",
       test_ring_of_broken_moves_away_iothread },
