@@ -3,8 +3,10 @@
  * map_bulk.c - many entries of a map in one command: MAP_DUMP and MAP_LOAD.
  *
  * A dump goes on behind the key that it is given, so a map of any size is read by as many commands as its
- * entries need, each of which holds the session's lock for a bounded time: MAX_BULK entries. What programs do to the
- * map meanwhile is seen or not, as with one NEXT_KEY and LOOKUP after the other.
+ * entries need, each of which holds the session's lock for a bounded time: MAX_BULK entries, and no more of them once
+ * DUMP_NS or LOAD_NS have passed. A guest can make entries slow to come by: by keys that share a bucket, or by programs
+ * that take out the very key from which the walk would go on, so that it begins again. What programs do to the map
+ * meanwhile is seen or not, as with one NEXT_KEY and LOOKUP after the other.
  *
  * Threads: under the session's lock.
  */
@@ -13,6 +15,8 @@
 #include "map.h"
 
 #define MAX_BULK VIRTIO_GPGPU_MAX_ENTRIES
+#define DUMP_NS	 200000000ull
+#define LOAD_NS	 500000000ull /* longer, since the guest has to send the rest again */
 
 static struct gp_result find_map(struct gpgpu_session *s, uint32_t id, uint32_t ctx,
 				 struct gp_map_object **out)
@@ -55,14 +59,18 @@ static struct gp_result fill_dump(struct gp_map_object *map, const uint8_t *key,
 {
 	uint32_t key_bytes = gp_pad8(map->desc.key_size);
 	uint32_t bytes = key_bytes + gp_pad8(gp_map_value_bytes(map->map));
+	uint64_t start = gp_now();
 	uint8_t last[VIRTIO_GPGPU_MAX_KEY];
 	struct gp_result result;
 
 	*count = 0;
 	/* An entry that goes between the two calls takes a step and no room. */
 	for (uint32_t step = 0; step < 2 * MAX_BULK && *count < room; step++) {
-		int err = gp_map_next_key(map->map, key, to);
+		int err;
 
+		if (step && gp_now() - start > DUMP_NS)
+			break;
+		err = gp_map_next_key(map->map, key, to);
 		if (err == -ENOENT)
 			return *count ? GP_OK : GP_ERR(END, NONE, 0);
 		if (err)
@@ -146,6 +154,7 @@ struct gp_result gp_cmd_map_load(struct gpgpu_session *s, struct gp_context *ctx
 	uint32_t key_bytes, value_size, value_bytes;
 	struct gp_map_object *map;
 	struct gp_result result = find_map(s, r->id, ctx->id, &map);
+	uint64_t start;
 
 	if (result.status)
 		return result;
@@ -156,9 +165,12 @@ struct gp_result gp_cmd_map_load(struct gpgpu_session *s, struct gp_context *ctx
 	if (result.status)
 		return result;
 	resp = gp_response(req, sizeof(*resp));
+	start = gp_now();
 	for (uint32_t i = 0; i < r->count; i++, at += key_bytes + value_bytes) {
 		const uint8_t *value = at + key_bytes;
 
+		if (i && gp_now() - start > LOAD_NS)
+			return GP_ERR(BUSY, IN_USE, r->id);
 		if (!gp_bytes_zero(at + map->desc.key_size, key_bytes - map->desc.key_size) ||
 		    !gp_bytes_zero(value + value_size, value_bytes - value_size))
 			return GP_ERR(INVALID, RESERVED, (uint64_t)(at - req->bytes));
