@@ -16,15 +16,16 @@
 #include "gpgpu.h"
 #include "uapi/drm/virtio_gpgpu_drm.h"
 
-#define ARRAY_SIZE(a)	    (sizeof(a) / sizeof((a)[0]))
+#define ARRAY_SIZE(a)	     (sizeof(a) / sizeof((a)[0]))
 
-#define MAX_OBJECT_SIZE	    (64u << 20) /* bytes of an ELF file */
-#define MAX_LINKED_INSNS    65536 /* of one program with its subprograms; a device's limit is lower */
-#define MAX_OBJECT_MAPS	    256
-#define MAX_OBJECT_PROGRAMS 256
-#define MAX_SYMBOLS	    65536
-#define MAX_RELOCS	    65536 /* of all sections that are asked for */
-#define MAX_SYMBOL_NAME	    1024
+#define MAX_OBJECT_SIZE	     (64u << 20) /* bytes of an ELF file */
+#define MAX_LINKED_INSNS     65536 /* of one program with its subprograms; a device's limit is lower */
+#define MAX_OBJECT_MAPS	     256
+#define MAX_OBJECT_PROGRAMS  256
+#define MAX_OBJECT_FUNCTIONS 65536 /* of all programs, each with its subprograms */
+#define MAX_SYMBOLS	     65536
+#define MAX_RELOCS	     65536 /* of all sections that are asked for */
+#define MAX_SYMBOL_NAME	     1024
 
 struct gpgpu_device {
 	int fd;

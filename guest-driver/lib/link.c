@@ -270,6 +270,13 @@ static int link_function(struct linker *l, size_t func)
 /* Notes for source.c where the functions came from. */
 static int keep_functions(const struct linker *l, struct gpgpu_program *prog)
 {
+	size_t room = MAX_OBJECT_FUNCTIONS;
+
+	for (uint32_t i = 0; i < l->obj->num_programs; i++)
+		room -= l->obj->programs[i].num_functions;
+	if (l->num_funcs > room)
+		return gpgpu_fail(-E2BIG, "%s: its programs have over %u functions in all", l->elf->name,
+				  MAX_OBJECT_FUNCTIONS);
 	prog->functions = calloc(l->num_funcs, sizeof(*prog->functions));
 	if (!prog->functions)
 		return gpgpu_fail(-ENOMEM, "out of memory");

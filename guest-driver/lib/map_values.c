@@ -63,18 +63,17 @@ static uint64_t values_offset(const struct btf *btf, uint32_t id)
 
 static void read_types(struct reader *r)
 {
-	uint32_t n = btf__type_cnt(r->btf);
+	int id = btf__find_by_name_kind(r->btf, ".maps", BTF_KIND_DATASEC);
+	const struct btf_type *section = id < 0 ? NULL : btf__type_by_id(r->btf, (uint32_t)id);
 
-	for (uint32_t id = 1; id < n; id++) {
-		const struct btf_type *t = btf__type_by_id(r->btf, id);
-		const char *name = btf__name_by_offset(r->btf, t->name_off);
-		long map;
+	for (uint32_t i = 0; section && i < btf_vlen(section); i++) {
+		uint32_t var = btf_var_secinfos(section)[i].type;
+		const struct btf_type *t = btf__type_by_id(r->btf, var);
+		const char *name = t ? btf__name_by_offset(r->btf, t->name_off) : NULL;
+		long map = t && btf_is_var(t) && name ? find_map(r->obj, name) : -1;
 
-		if (!btf_is_var(t) || !name)
-			continue;
-		map = find_map(r->obj, name);
 		if (map >= 0)
-			r->vars[map].values = values_offset(r->btf, id);
+			r->vars[map].values = values_offset(r->btf, var);
 	}
 }
 

@@ -16,6 +16,7 @@
 
 #define BTF_EXT_MAGIC	   0xeb9f
 #define MAX_SOURCE_LINES   (1u << 20)
+#define MAX_LINE_SECTIONS  1024 /* each is looked for by its name */
 #define RECORD_LINE(col)   ((col) >> 10)
 #define RECORD_COLUMN(col) ((col) & 0x3ff)
 
@@ -78,7 +79,7 @@ int gpgpu_read_lines(const struct elf_file *elf, struct btf *btf, struct gpgpu_o
 	struct ext_header h;
 	const uint8_t *p;
 	uint64_t left;
-	uint32_t size;
+	uint32_t size, sections = 0;
 	int r;
 
 	if (!s || !s->data || !btf)
@@ -110,6 +111,9 @@ int gpgpu_read_lines(const struct elf_file *elf, struct btf *btf, struct gpgpu_o
 		left -= sizeof(info);
 		if (!info[1] || info[1] > left / size)
 			return damaged(elf);
+		if (++sections > MAX_LINE_SECTIONS)
+			return gpgpu_fail(-E2BIG, "%s: lines of over %u sections", elf->name,
+					  MAX_LINE_SECTIONS);
 		r = add_lines(elf, obj, btf__name_by_offset(btf, info[0]), p, info[1], size);
 		if (r)
 			return r;
@@ -138,17 +142,33 @@ static const struct source_line *find_line(const struct gpgpu_object *obj, uint3
 	return low && obj->lines[low - 1].section == section ? &obj->lines[low - 1] : NULL;
 }
 
+/* Functions lie one behind the other. Return: the one that has the instruction, or NULL. */
+static const struct linked_function *find_function(const struct gpgpu_program *prog, size_t insn)
+{
+	size_t low = 0, high = prog->num_functions;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		const struct linked_function *f = &prog->functions[mid];
+
+		if (insn < f->start)
+			high = mid;
+		else if (insn - f->start >= f->count)
+			low = mid + 1;
+		else
+			return f;
+	}
+	return NULL;
+}
+
 int gpgpu_program_source(const struct gpgpu_program *prog, size_t insn, struct gpgpu_source *source)
 {
-	const struct linked_function *f = NULL;
+	const struct linked_function *f = find_function(prog, insn);
 	const struct source_line *line;
 	const char *file, *text;
 	uint64_t offset;
 
 	memset(source, 0, sizeof(*source));
-	for (uint32_t i = 0; i < prog->num_functions && !f; i++)
-		if (insn - prog->functions[i].start < prog->functions[i].count)
-			f = &prog->functions[i];
 	if (!f)
 		return gpgpu_fail(-EINVAL, "program '%.64s' has no instruction %zu", prog->name, insn);
 	source->function = f->name;

@@ -710,6 +710,79 @@ START_TEST(many_functions)
 }
 END_TEST
 
+/* Nor does memory: each program has its functions, and there may be many programs. */
+START_TEST(many_programs)
+{
+	struct gpgpu_object *obj;
+	size_t size;
+	uint8_t *bytes = make_object(0, &size);
+	Elf64_Sym *symbols = (Elf64_Sym *)(bytes + sizeof(Elf64_Ehdr));
+
+	symbols[CHAIN - 5000].st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC);
+	ck_assert_msg(!gpgpu_object_open_memory(bytes, size, "chain", &obj), "%s", gpgpu_error_message());
+	gpgpu_object_close(obj);
+	symbols[CHAIN - 10000].st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC);
+	ck_assert_int_eq(gpgpu_object_open_memory(bytes, size, "chain", &obj), -E2BIG);
+	ck_assert_msg(strstr(gpgpu_error_message(), "functions in all"), "%s", gpgpu_error_message());
+	free(bytes);
+}
+END_TEST
+
+/* An object whose lines come in @n pieces of one line each. Return: as gpgpu_object_open_memory(). */
+static int open_with_pieces(uint32_t n)
+{
+	struct header {
+		uint16_t magic;
+		uint8_t version, flags;
+		uint32_t hdr_len, func_off, func_len, line_off, line_len, core_off, core_len;
+	} h;
+	struct piece {
+		uint32_t name, count, line[4];
+	} piece = { .count = 1 };
+	size_t size, room = sizeof(h) + 4 + n * sizeof(piece);
+	uint8_t *bytes = read_file(path_of(objects, "calls"), &size), *at;
+	struct gpgpu_object *obj;
+	Elf64_Ehdr eh;
+	Elf64_Shdr sh, names;
+	int r;
+
+	bytes = realloc(bytes, size + room);
+	memcpy(&eh, bytes, sizeof(eh));
+	memcpy(&names, bytes + eh.e_shoff + eh.e_shstrndx * sizeof(sh), sizeof(names));
+	for (uint32_t i = 0;; i++) {
+		ck_assert_uint_lt(i, eh.e_shnum);
+		at = bytes + eh.e_shoff + i * sizeof(sh);
+		memcpy(&sh, at, sizeof(sh));
+		if (!strcmp((char *)bytes + names.sh_offset + sh.sh_name, ".BTF.ext"))
+			break;
+	}
+	memcpy(&h, bytes + sh.sh_offset, sizeof(h));
+	memcpy(&piece.name, bytes + sh.sh_offset + h.hdr_len + h.line_off + 4, sizeof(piece.name));
+	sh.sh_offset = size;
+	sh.sh_size = room;
+	memcpy(at, &sh, sizeof(sh));
+	h = (struct header){
+		.magic = h.magic, .version = 1, .hdr_len = sizeof(h), .line_len = 4 + n * sizeof(piece)
+	};
+	at = bytes + size;
+	memcpy(at, &h, sizeof(h));
+	memcpy(at + sizeof(h), &(uint32_t){ sizeof(piece.line) }, 4);
+	for (uint32_t i = 0; i < n; i++)
+		memcpy(at + sizeof(h) + 4 + i * sizeof(piece), &piece, sizeof(piece));
+	r = gpgpu_object_open_memory(bytes, size + room, "pieces", &obj);
+	if (!r)
+		gpgpu_object_close(obj);
+	free(bytes);
+	return r;
+}
+
+START_TEST(lines_in_pieces)
+{
+	ck_assert_msg(open_with_pieces(1000) == 0, "%s", gpgpu_error_message());
+	ck_assert_int_eq(open_with_pieces(1000000), -E2BIG);
+}
+END_TEST
+
 /* Memory for global data is bounded for the whole file, not for each section. */
 START_TEST(much_global_data)
 {
@@ -762,6 +835,8 @@ int main(void)
 	tcase_add_test(tc, cut_short);
 	tcase_add_loop_test(tc, damaged, 0, all);
 	tcase_add_test(tc, many_functions);
+	tcase_add_test(tc, many_programs);
+	tcase_add_test(tc, lines_in_pieces);
 	tcase_add_test(tc, much_global_data);
 	tcase_add_test(tc, no_device);
 	suite_add_tcase(suite, tc);
