@@ -53,6 +53,9 @@ int gpgpu_map_attach(struct gpgpu_map *map, struct gpgpu_device *dev)
 	uint32_t inner = map->info.inner ? map->info.inner->handle : 0;
 	int r = 0;
 
+	/* Another device's handle may mean something here, too. */
+	if (map->info.inner && map->info.inner->dev != dev)
+		return gpgpu_fail(-EINVAL, NAME_FMT ": its inner map is not on this device", map->name);
 	/* The device wants a map as a pattern; what it is declared with may have fewer entries, or be nothing. */
 	if (map->inner) {
 		r = create(map, dev, map->inner, 0, &template.handle);
@@ -300,6 +303,10 @@ int gpgpu_map_load(struct gpgpu_map *map, const void *entries, uint32_t *count, 
 		*count += bulk.count;
 		at += bulk.count * each;
 		left -= bulk.count;
+		if (r == -EBUSY && bulk.count)
+			r = 0; /* entries that are slow to come by: the device wants the rest in a new command */
+		else if (!r && !bulk.count)
+			r = gpgpu_fail(-EPROTO, NAME_FMT ": the device took nothing", map->name);
 	}
 	return r;
 }
