@@ -32,6 +32,7 @@
 #define ONE_STEP_WEIGHT	 128 /* instructions of a program that is compiled well at once ... */
 #define CALL_WEIGHT	 32 /* ... where a call counts like so many */
 #define MAX_TWO_STEPS	 6000
+#define MAX_AGAIN	 256 /* programs of a session that wait for the second step; others keep the quick code */
 
 struct gp_compiler {
 	pthread_mutex_t lock;
@@ -377,6 +378,7 @@ static void *again_thread(void *opaque)
 		}
 		compile = container_of(compiler->again.next, struct gp_compile, queue_link);
 		list_del(&compile->queue_link);
+		compile->session->compiles_again--;
 		pthread_mutex_unlock(&compiler->lock);
 		compile_again(compiler, compile);
 		gp_compile_free(compile);
@@ -426,7 +428,9 @@ static void *compile_thread(void *opaque)
 		s->compiles_queued--;
 		/* What this session has queued could not be picked until now. */
 		pthread_cond_broadcast(&compiler->wake);
-		if (compile->quick) {
+		/* What it takes of memory is not charged any more. */
+		if (compile->quick && s->compiles_again < MAX_AGAIN) {
+			s->compiles_again++;
 			list_add_tail(&compiler->again, &compile->queue_link);
 			continue;
 		}
@@ -467,6 +471,7 @@ static void cancel_again(struct gpgpu_session *s)
 			continue;
 		list_del(pos);
 		list_add_tail(&gone, pos);
+		s->compiles_again--;
 	}
 	pthread_mutex_unlock(&compiler->lock);
 	while (!list_empty(&gone)) {

@@ -122,7 +122,7 @@ struct gpgpu_session {
 
 	/* compiler's lock */
 	uint64_t compile_vtime;
-	uint32_t compiles_queued;
+	uint32_t compiles_queued, compiles_again;
 	bool compiling;
 
 	/* engine's lock */
