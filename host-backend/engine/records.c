@@ -161,9 +161,16 @@ void gp_prints_show(struct gpgpu_session *s, struct gp_program *prog)
 	bool shown;
 	int length;
 
-	/* A look without the lock costs nothing; what is missed is shown after the next slice. */
-	while (prog->log && __atomic_load_n(&prog->log->head, __ATOMIC_RELAXED) !=
-				    __atomic_load_n(&prog->log->tail, __ATOMIC_RELAXED)) {
+	if (!prog->log)
+		return;
+	/*
+	 * A look without the lock costs nothing; what is missed is shown after the next slice. No more than there can be
+	 * at once: others may print as fast as this one takes, and a slice has to end.
+	 */
+	for (uint32_t i = 0;
+	     i < GP_LOG_ENTRIES && __atomic_load_n(&prog->log->head, __ATOMIC_RELAXED) !=
+					   __atomic_load_n(&prog->log->tail, __ATOMIC_RELAXED);
+	     i++) {
 		pthread_mutex_lock(&s->records_lock);
 		length = gp_log_take(prog->log, text);
 		shown = length >= 0 && may_show(s, &hidden);
