@@ -170,8 +170,9 @@ static bool is_memory(VirtIODevice *vdev, hwaddr addr, hwaddr size)
  * for the iothread when it stops it. So queues whose rings are not in memory
  * never run there: this is asked before they are attached, and whenever the
  * memory map changes. A guest IOMMU can change what an address stands for
- * without either; there, as with QEMU's other devices with an iothread, a
- * guest can hang its own QEMU.
+ * without either; and what a request's descriptor names is mapped by virtio's
+ * own code, which reads registers into a bounce buffer. In both ways, as with
+ * QEMU's other devices with an iothread, a guest can hang its own QEMU.
  */
 static bool dataplane_rings_are_memory(VirtIODevice *vdev, int n)
 {
