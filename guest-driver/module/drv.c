@@ -13,7 +13,7 @@
  * makes every context dead; what user space still has of it fails with -ENODEV until it is closed.
  *
  * Locks, outermost first: state_lock; a context's lock; caps_lock; mm_lock; cancel_lock; tl_lock; fences'
- * locks; slot_lock; a queue's lock.
+ * locks; slot_lock; a queue's lock; record_maps', then map_wait's (the event queue's interrupt takes them inside).
  */
 #include <linux/io.h>
 #include <linux/module.h>

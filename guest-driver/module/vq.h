@@ -19,7 +19,7 @@ struct vgpgpu_job;
 struct vgpgpu_queue {
 	struct vgpgpu_device *gdev;
 	struct virtqueue *vq;		/* valid while @live, or in the queue's own callback */
-	spinlock_t lock;		/* irq safe; innermost but for the workqueue's */
+	spinlock_t lock;		/* irq safe; see drv.c for what may be taken inside */
 	bool live;
 	struct list_head waiting;	/* requests for which the ring has no room yet */
 	struct list_head inflight;	/* requests that the device has */
