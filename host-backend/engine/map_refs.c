@@ -292,6 +292,8 @@ struct gp_result gp_refs_lookup(struct gp_map_object *map, const uint8_t *key, u
 struct gp_result gp_refs_update(struct gp_map_object *map, uint32_t ctx, const uint8_t *key,
 				const uint8_t *value, uint32_t flags)
 {
+	if (gp_retire_full(map->object.session))
+		return GP_ERR(BUSY, IN_USE, map->object.id);
 	if (map->progs)
 		return update_progs(map, ctx, key, word(value), flags);
 	return update_outer(map, ctx, key, word(value), flags);
@@ -299,5 +301,7 @@ struct gp_result gp_refs_update(struct gp_map_object *map, uint32_t ctx, const u
 
 struct gp_result gp_refs_delete(struct gp_map_object *map, const uint8_t *key)
 {
+	if (gp_retire_full(map->object.session))
+		return GP_ERR(BUSY, IN_USE, map->object.id);
 	return map->progs ? delete_prog(map, key) : delete_outer(map, key);
 }

@@ -19,6 +19,9 @@
 #include "map.h"
 #include "retire.h"
 
+/* That may wait before more is taken out: a guest does that faster than slices end, and nothing else limits it. */
+#define MAX_RETIRED 32768
+
 struct retired {
 	struct list link;
 	struct gp_object *object;
@@ -52,6 +55,7 @@ static void drop(struct gpgpu_session *s, struct list *list)
 		if (r->outer)
 			gp_object_unref(&r->outer->object);
 		g_free(r);
+		s->num_retired--;
 	}
 }
 
@@ -98,6 +102,13 @@ void gp_retire_run(struct gpgpu_session *s)
 	s->retiring = false;
 }
 
+bool gp_retire_full(struct gpgpu_session *s)
+{
+	if (s->num_retired >= MAX_RETIRED)
+		gp_retire_run(s);
+	return s->num_retired >= MAX_RETIRED;
+}
+
 void gp_retire_all(struct gpgpu_session *s)
 {
 	while (!nothing_waits(s))
@@ -112,6 +123,7 @@ static void retire(struct gpgpu_session *s, struct gp_object *object, struct gp_
 	r->outer = outer;
 	r->inner = inner;
 	list_add_tail(&s->retired_fresh, &r->link);
+	s->num_retired++;
 	gp_retire_run(s);
 }
 

@@ -22,6 +22,9 @@ void gp_retire_element(struct gpgpu_session *s, struct gp_map_object *outer, str
 /* gp_retire_run() - drop what can be dropped by now. Session's lock. */
 void gp_retire_run(struct gpgpu_session *s);
 
+/* gp_retire_full() - Return: whether so much waits that the guest has to. Session's lock. */
+bool gp_retire_full(struct gpgpu_session *s);
+
 /* gp_retire_all() - drop everything. No slice runs. Session's lock. */
 void gp_retire_all(struct gpgpu_session *s);
 

@@ -943,6 +943,41 @@ START_TEST(entries_in_bulk)
 }
 END_TEST
 
+/* Programs are replaced faster than slices end: what was replaced is kept meanwhile, but not without a limit. */
+START_TEST(programs_replaced_in_bulk)
+{
+	enum { PROGS = 16384, LOADS = 200 };
+	static struct entry entries[PROGS];
+	uint32_t taken, waited = 0, id;
+	uint64_t spinning;
+
+	make_programs(client);
+	load_return(11, XDP_TX);
+	for (uint32_t i = 0; i < PROGS; i++)
+		entries[i] = (struct entry){ .key = i, .value = 11 };
+	check_ok(wire_map(client, CTX, 20, VIRTIO_GPGPU_MAP_PROG_ARRAY, 4, 4, PROGS, 0));
+	check_ok(load_entries(20, entries, PROGS, BPF_ANY, &taken));
+	spinning = spin(client, next_point_on(40), 1 << 30);
+	for (uint32_t i = 0; i < LOADS; i++) {
+		uint32_t status = load_entries(20, entries, PROGS, BPF_ANY, &taken);
+
+		if (status)
+			check_status(status, BUSY);
+		waited += status != VIRTIO_GPGPU_S_OK;
+	}
+	/* How often it had to wait depends on how fast the slices are; but it gets on. */
+	ck_assert_uint_lt(waited, LOADS);
+	while (load_entries(20, entries, PROGS, BPF_ANY, &taken))
+		sleep_ms(1);
+	ck_assert(still_waits(spinning));
+	/* One that has been refused changes nothing. */
+	for (uint32_t i = 0; i < PROGS; i += 1111) {
+		check_ok(get(20, i, &id));
+		ck_assert_uint_eq(id, 11);
+	}
+}
+END_TEST
+
 /* ------------------------------------------------------------- maps without keys */
 
 START_TEST(queues_and_filters)
@@ -1025,6 +1060,7 @@ int main(void)
 	tcase_add_test(tc, routes);
 	tcase_add_test(tc, redirects_by_map);
 	tcase_add_test(tc, entries_in_bulk);
+	tcase_add_test(tc, programs_replaced_in_bulk);
 	tcase_add_test(tc, queues_and_filters);
 	tcase_add_test(tc, reset_with_everything);
 	suite_add_tcase(suite, tc);
