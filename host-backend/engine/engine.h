@@ -107,6 +107,7 @@ struct gpgpu_session {
 	struct gpgpu_stats stats; /* but the times and the memory */
 	struct list retired_fresh, retired_waiting; /* retire.c */
 	uint32_t num_retired;
+	uint32_t num_programs; /* that there are, with and without an id */
 	bool retiring;
 	struct gp_map **inner; /* GP_MAX_INNER: maps that are values of others, as programs see them; or NULL */
 	struct gp_map_object **inner_objects; /* the same */

@@ -26,6 +26,8 @@ void gp_program_release(struct gp_program *prog)
 	g_free(prog->maps);
 	if (prog->image)
 		gp_image_unref(prog->image);
+	if (prog->object.session)
+		prog->object.session->num_programs--;
 	g_free(prog);
 }
 
@@ -66,6 +68,9 @@ static struct gp_result check_create(struct gpgpu_session *s, const struct virti
 		return result;
 	if (!gp_padded(r->name, sizeof(r->name)))
 		return GP_ERR(INVALID, RESERVED, OFF(name));
+	/* Program arrays keep those whose ids are gone, each with a mapping of the process for its code. */
+	if (s->num_programs >= 2 * s->limits.max_programs)
+		return GP_ERR(LIMIT, OBJECT_LIMIT, s->limits.max_programs);
 	return gp_object_new_check(s, VIRTIO_GPGPU_OBJ_PROG, r->id);
 }
 
@@ -286,6 +291,7 @@ struct gp_result gp_cmd_prog_create(struct gpgpu_session *s, struct gp_context *
 	prepare_helpers(s, ctx->id, prog, compile->insns);
 	prog->object.memory = bytes;
 	gp_object_add(s, &prog->object, VIRTIO_GPGPU_OBJ_PROG, r->id, ctx->id);
+	s->num_programs++;
 
 	compile->ctx = ctx;
 	compile->req = req;

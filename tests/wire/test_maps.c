@@ -276,6 +276,27 @@ START_TEST(what_program_arrays_take)
 }
 END_TEST
 
+/* Programs whose ids are gone count, too, while arrays keep them. */
+START_TEST(programs_without_ids)
+{
+	const struct bpf_insn insns[] = { MOV(0, XDP_PASS), EXIT() };
+	uint32_t kept = 0, status;
+
+	check_ok(wire_map(client, CTX, 20, VIRTIO_GPGPU_MAP_PROG_ARRAY, 4, 4, 8192, 0));
+	while (!(status = load_prog(client, 11, VIRTIO_GPGPU_PROG_XDP, insns, COUNT(insns), NULL, 0, NULL))) {
+		check_ok(set(20, kept++, 11));
+		check_ok(wire_id(client, VIRTIO_GPGPU_CMD_PROG_DESTROY, CTX, 11, NULL));
+		ck_assert_uint_lt(kept, 8192);
+	}
+	check_status(status, LIMIT);
+	check_ok(unset(20, 0));
+	load_return(11, XDP_TX);
+	check_ok(wire_id(client, VIRTIO_GPGPU_CMD_MAP_DESTROY, CTX, 20, NULL));
+	load_return(12, XDP_TX);
+	load_return(13, XDP_TX);
+}
+END_TEST
+
 /* ------------------------------------------------------------------ maps in maps */
 
 /* Adds 1 to element 0 of the map at key @key of @outer; XDP_DROP if there is none. */
@@ -1046,6 +1067,7 @@ int main(void)
 	tcase_add_test(tc, tail_call_takes_the_packet);
 	tcase_add_test(tc, tail_call_to_a_fault);
 	tcase_add_test(tc, what_program_arrays_take);
+	tcase_add_test(tc, programs_without_ids);
 	tcase_add_test(tc, maps_in_an_array);
 	tcase_add_test(tc, maps_in_a_hash);
 	tcase_add_test(tc, what_maps_of_maps_take);
