@@ -15,6 +15,7 @@
 #include "jit/jit.h"
 #include "rt/clock.h"
 #include "rt/maps.h"
+#include "rt/rt.h"
 #include "hunt.h"
 #include "target.h"
 
@@ -212,6 +213,10 @@ static void set_faults(struct outcome *outcome, const struct gp_faults *faults)
 #endif
 
 /* All packets by one call, as a batch is. */
+/* What adjust_head and adjust_tail keep from a packet lies around what the other runners take for a slot. */
+#define DATA_OFF (GP_HEAD_RESERVED + RUN_DATA_OFF)
+#define SLOT	 (GP_HEAD_RESERVED + RUN_STRIDE + GP_TAIL_RESERVED)
+
 CALLS_AN_IMAGE
 static void run_packets(const struct run *run, const struct gp_image *image, struct gp_env *env,
 			struct outcome *outcome)
@@ -221,41 +226,39 @@ static void run_packets(const struct run *run, const struct gp_image *image, str
 	struct gp_packet_out out[RUN_PACKETS] = { 0 };
 	struct gp_thread thread = { .cpu = RUN_CPU, .random = 0x1234567 };
 	struct gp_faults faults = { 0 };
-	uint8_t *slots = region_new(run->num_packets * RUN_STRIDE);
+	uint8_t *slots = region_new(run->num_packets * SLOT);
 
 	for (uint32_t i = 0; i < run->num_packets; i++) {
 		const struct run_packet *packet = &run->packets[i];
 
-		in[i] = (struct gp_packet_in){ .data_off = RUN_DATA_OFF,
+		in[i] = (struct gp_packet_in){ .data_off = DATA_OFF,
 					       .data_len = packet->len,
 					       .meta_len = packet->meta_len,
 					       .rx_queue = packet->rx_queue,
 					       .ingress_port = packet->ingress_port };
-		memcpy(slots + i * RUN_STRIDE + RUN_DATA_OFF - packet->meta_len, packet->bytes,
+		memcpy(slots + i * SLOT + DATA_OFF - packet->meta_len, packet->bytes,
 		       (size_t)packet->meta_len + packet->len);
 	}
 	env->slots = slots;
-	env->stride = RUN_STRIDE;
+	env->stride = SLOT;
 	if (entry(env, &thread, in, out, 0, run->num_packets, &faults) != run->num_packets)
 		abort();
 	set_faults(outcome, &faults);
 	for (uint32_t i = 0; i < run->num_packets; i++) {
 		const struct gp_packet_out *o = &out[i];
 
-		outcome->packets[i] =
-			(struct outcome_packet){ .verdict = o->verdict,
-						 .egress_port = o->egress_port,
-						 .data_moved = (int32_t)o->data_off - RUN_DATA_OFF,
-						 .len = o->data_len,
-						 .meta_len = o->meta_len,
-						 .fault = o->fault };
-		if (o->data_off > RUN_STRIDE || o->data_len > RUN_STRIDE - o->data_off ||
-		    o->meta_len > o->data_off)
+		outcome->packets[i] = (struct outcome_packet){ .verdict = o->verdict,
+							       .egress_port = o->egress_port,
+							       .data_moved = (int32_t)o->data_off - DATA_OFF,
+							       .len = o->data_len,
+							       .meta_len = o->meta_len,
+							       .fault = o->fault };
+		if (o->data_off > SLOT || o->data_len > SLOT - o->data_off || o->meta_len > o->data_off)
 			abort();
-		outcome_add(outcome, slots + i * RUN_STRIDE + o->data_off - o->meta_len,
+		outcome_add(outcome, slots + i * SLOT + o->data_off - o->meta_len,
 			    (size_t)o->meta_len + o->data_len);
 	}
-	region_free(slots, run->num_packets * RUN_STRIDE);
+	region_free(slots, run->num_packets * SLOT);
 }
 
 CALLS_AN_IMAGE

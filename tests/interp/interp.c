@@ -72,6 +72,17 @@ uint8_t *interp_mem(struct machine *m, uint64_t address, uint64_t size, bool wri
 	bool writable;
 	uint8_t *base = region(m, (uint32_t)POINTER_REGION(address), &high, &writable);
 
+	/* Above and below a frame lie others, in another order elsewhere; in front of a packet is room. */
+	if (POINTER_REGION(address) == REGION_STACK) {
+		uint64_t low = interp_looks.frame_gap ? 0 : FRAME_BYTES * MAX_FRAMES;
+		bool in = offset >= low && offset < high && high - offset >= size &&
+			  (high - offset - 1) % FRAME_STEP < FRAME_BYTES;
+
+		interp_looks.numbers |= !in;
+		base = in ? base : NULL;
+	} else if (POINTER_REGION(address) == REGION_SLOT && offset < m->meta) {
+		interp_looks.numbers = true;
+	}
 	if (!base || offset > high || high - offset < size || (write && !writable)) {
 		fault(m, VIRTIO_GPGPU_R_OUT_OF_BOUNDS);
 		return NULL;
@@ -93,6 +104,8 @@ static uint64_t context_xdp(struct machine *m, uint64_t offset, uint32_t size)
 			return m->packet->ingress_port;
 		case offsetof(struct xdp_md, rx_queue_index):
 			return m->packet->rx_queue;
+		case 20: /* egress_ifindex, which older headers lack; there is none */
+			return 0;
 		}
 	}
 	fault(m, VIRTIO_GPGPU_R_CTX_ACCESS);
@@ -106,7 +119,7 @@ uint64_t interp_context(struct machine *m, uint64_t offset, uint32_t size)
 
 	if (m->packet)
 		return context_xdp(m, offset, size);
-	if (offset % size || offset / 8 >= m->num_args) {
+	if (offset % 8 + size > 8 || offset / 8 >= m->num_args) {
 		fault(m, VIRTIO_GPGPU_R_CTX_ACCESS);
 		return 0;
 	}
@@ -208,6 +221,44 @@ static void atomic(struct machine *m, const struct bpf_insn *insn)
 		m->reg[insn->src_reg] = old;
 }
 
+static bool is_pointer(struct machine *m, uint64_t value)
+{
+	uint64_t number = POINTER_REGION(value), high;
+	bool writable;
+
+	return number == REGION_CONTEXT || (number >= REGION_MAP && number < REGION_MAP + m->env->num_maps) ||
+	       (number <= UINT32_MAX && region(m, (uint32_t)number, &high, &writable));
+}
+
+/* Arithmetic and comparisons whose result depends on what pointers look like. */
+static bool makes_numbers(struct machine *m, const struct bpf_insn *insn)
+{
+	bool jump = BPF_CLASS(insn->code) == BPF_JMP || BPF_CLASS(insn->code) == BPF_JMP32;
+	bool wide = BPF_CLASS(insn->code) == BPF_ALU64 || BPF_CLASS(insn->code) == BPF_JMP;
+	uint64_t a = m->reg[insn->dst_reg],
+		 b = BPF_SRC(insn->code) ? m->reg[insn->src_reg] : (uint64_t)insn->imm;
+	bool pa = is_pointer(m, a), pb = BPF_SRC(insn->code) && is_pointer(m, b), both = pa && pb;
+	bool same = both && POINTER_REGION(a) == POINTER_REGION(b);
+
+	if (!jump && BPF_OP(insn->code) == BPF_MOV)
+		return pb && (!wide || insn->off);
+	if (!pa && !pb)
+		return false;
+	if (!wide || (jump && BPF_OP(insn->code) == BPF_JSET))
+		return true;
+	if (jump) /* with NULL, or of one region */
+		return !same &&
+		       !((BPF_OP(insn->code) == BPF_JEQ || BPF_OP(insn->code) == BPF_JNE) && (!a || !b));
+	switch (BPF_OP(insn->code)) {
+	case BPF_ADD:
+		return both;
+	case BPF_SUB:
+		return !pa || (both && !same);
+	default:
+		return true;
+	}
+}
+
 static void store(struct machine *m, const struct bpf_insn *insn)
 {
 	uint32_t size = size_of[BPF_SIZE(insn->code) >> 3];
@@ -215,6 +266,8 @@ static void store(struct machine *m, const struct bpf_insn *insn)
 	uint8_t *at;
 
 	if (BPF_CLASS(insn->code) == BPF_STX) {
+		if ((size < 8 || BPF_MODE(insn->code) == BPF_ATOMIC) && is_pointer(m, m->reg[insn->src_reg]))
+			interp_looks.numbers = true;
 		if (BPF_MODE(insn->code) == BPF_ATOMIC) {
 			atomic(m, insn);
 			return;
@@ -313,7 +366,7 @@ static bool enter(struct machine *m, bool callback)
 	frame->back = m->pc + 1;
 	frame->callback = callback;
 	m->depth++;
-	m->reg[10] -= FRAME_BYTES;
+	m->reg[10] -= FRAME_STEP;
 	if (m->env->strict)
 		m->written &= ARGUMENTS | 1u << 10;
 	return true;
@@ -338,7 +391,7 @@ static bool leave(struct machine *m)
 	memcpy(&m->reg[6], frame->saved, sizeof(frame->saved));
 	if (m->env->strict)
 		m->written = (frame->written & (CALLEE_SAVED | 1u << 10)) | 1u;
-	m->reg[10] += FRAME_BYTES;
+	m->reg[10] += FRAME_STEP;
 	m->pc = frame->back;
 	return frame->callback;
 }
@@ -372,6 +425,8 @@ static bool branch(struct machine *m, const struct bpf_insn *insn)
 		}
 		return false;
 	}
+	if (makes_numbers(m, insn))
+		interp_looks.numbers = true;
 	taken = interp_jump(insn, m->reg[insn->dst_reg], m->reg[insn->src_reg]);
 	if (taken < 0)
 		fault(m, VIRTIO_GPGPU_R_OPCODE);
@@ -427,15 +482,6 @@ static uint32_t writes(const struct bpf_insn *insn)
 	}
 }
 
-static bool interp_is_pointer(struct machine *m, uint64_t value)
-{
-	uint64_t number = POINTER_REGION(value), high;
-	bool writable;
-
-	return number == REGION_CONTEXT ||
-	       (number <= UINT32_MAX && region(m, (uint32_t)number, &high, &writable));
-}
-
 static bool step(struct machine *m)
 {
 	const struct bpf_insn *insn = &m->insns[m->pc];
@@ -452,10 +498,8 @@ static bool step(struct machine *m)
 	switch (BPF_CLASS(insn->code)) {
 	case BPF_ALU:
 	case BPF_ALU64:
-		if (insn->code == (BPF_ALU64 | BPF_ADD | BPF_X) &&
-		    interp_is_pointer(m, m->reg[insn->dst_reg]) &&
-		    interp_is_pointer(m, m->reg[insn->src_reg]))
-			interp_looks.sums = true;
+		if (makes_numbers(m, insn))
+			interp_looks.numbers = true;
 		if (!interp_alu(insn, m->reg[insn->dst_reg], m->reg[insn->src_reg], &m->reg[insn->dst_reg]))
 			fault(m, VIRTIO_GPGPU_R_OPCODE);
 		break;

@@ -73,12 +73,13 @@ void interp_map_at(const struct interp_map *map, uint32_t i, const void **key, c
  * Added to what pointers look like as numbers; not while something runs. What a program does that treats pointers as
  * pointers is the same for all; one that comes out otherwise has made numbers of them, which nobody defines.
  * @offset: multiple of 8
- * @compiled_numbers: regions have the numbers of rt/abi.h, so that sums of pointers are pointers to the same as there
+ * @compiled_numbers: regions have the numbers of rt/abi.h, so that what is made of numbers is a pointer to the same as there
  */
 extern struct interp_looks {
 	uint64_t region, offset;
 	bool compiled_numbers;
-	bool sums; /* out: two pointers were added */
+	uint32_t frame_gap; /* 0 or 512: bytes between frames that fault */
+	bool numbers; /* out: pointers were treated as numbers, or used in ways that only layout decides */
 } interp_looks;
 
 struct interp_arg {

@@ -13,6 +13,7 @@
 #endif
 
 #define FRAME_BYTES  512u
+#define FRAME_STEP   (FRAME_BYTES + interp_looks.frame_gap) /* from one frame to the next */
 #define MAX_FRAMES   8u
 #define REGION_SHIFT 48
 
@@ -73,7 +74,7 @@ struct frame {
 struct machine {
 	struct interp_env *env;
 	uint64_t reg[11];
-	uint8_t stack[FRAME_BYTES * MAX_FRAMES];
+	uint8_t stack[2 * FRAME_BYTES * MAX_FRAMES]; /* with room for gaps */
 	struct frame frame[MAX_FRAMES];
 	uint32_t depth; /* frames above the main function's */
 	uint32_t pc;
