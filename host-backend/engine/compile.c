@@ -50,7 +50,7 @@ struct gp_compiler {
 	/* The connection; held by those that compile, and alone by who replaces it. */
 	pthread_rwlock_t jit_lock;
 	struct gp_jit *jit; /* NULL: there is no compiler */
-	int jit_watch;  /* second descriptor of the socket, to see that it is closed; -1: none */
+	int jit_watch; /* second descriptor of the socket, to see that it is closed; -1: none */
 	uint64_t jit_number; /* how many there have been */
 };
 
