@@ -80,7 +80,7 @@ struct result {
 	uint32_t reason;
 };
 
-static struct result run(uint64_t fuel, uint32_t items)
+GP_CALLS_AN_IMAGE static struct result run(uint64_t fuel, uint32_t items)
 {
 	static struct bpf_insn insns[8192];
 	struct gp_map_desc descs[NUM_MAPS];

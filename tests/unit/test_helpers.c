@@ -495,6 +495,14 @@ static void make(struct world *w)
 	};
 }
 
+GP_CALLS_AN_IMAGE static uint64_t call(const struct gp_image *image, struct world *w,
+				       struct gp_thread *thread, const struct gp_packet_in *in)
+{
+	gp_xdp_entry *entry = (gp_xdp_entry *)((uintptr_t)image->code + image->entry);
+
+	return entry(&w->env, thread, in, &w->out, 0, 1, &w->faults);
+}
+
 START_TEST(test_row)
 {
 	static struct world world;
@@ -516,10 +524,7 @@ START_TEST(test_row)
 	ck_assert_msg(gp_validate(&prog, &verdict), "%s: %s", row->name, verdict.message);
 	image = gp_jit_compile(jit, &prog, &verdict);
 	ck_assert_msg(image, "%s: %s", row->name, verdict.message);
-	ck_assert_uint_eq(((gp_xdp_entry *)((uintptr_t)image->code + image->entry))(&world.env, &thread, &in,
-										    &world.out, 0, 1,
-										    &world.faults),
-			  1);
+	ck_assert_uint_eq(call(image, &world, &thread, &in), 1);
 	gp_image_unref(image);
 	memcpy(&result, world.maps[OUT].values, 8);
 	ck_assert_msg(world.out.fault == row->fault, "%s: fault %u at %u", row->name, world.out.fault,

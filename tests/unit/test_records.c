@@ -391,7 +391,8 @@ START_TEST(test_lane_ends)
 	struct gp_faults faults = { 0 };
 	struct gp_map *maps[1];
 	uint32_t stop = 0, num, i;
-	struct gp_env e = { .maps = maps, .num_maps = 1, .fuel = 1000, .stop = &stop };
+	static uint8_t slots[64];
+	struct gp_env e = { .maps = maps, .num_maps = 1, .fuel = 1000, .stop = &stop, .slots = slots };
 	uint64_t buf[2 * COUNT + 2], dropped;
 	struct box b;
 
