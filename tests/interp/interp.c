@@ -74,9 +74,9 @@ uint8_t *interp_mem(struct machine *m, uint64_t address, uint64_t size, bool wri
 
 	/* Above and below a frame lie others, in another order elsewhere; in front of a packet is room. */
 	if (POINTER_REGION(address) == REGION_STACK) {
-		uint64_t low = interp_looks.frame_gap ? 0 : FRAME_BYTES * MAX_FRAMES;
-		bool in = offset >= low && offset < high && high - offset >= size &&
-			  (high - offset - 1) % FRAME_STEP < FRAME_BYTES;
+		/* The lowest frame is the running function's. */
+		bool in = offset >= POINTER_OFFSET(m->reg[10]) - FRAME_BYTES && offset < high &&
+			  high - offset >= size && (high - offset - 1) % FRAME_STEP < FRAME_BYTES;
 
 		interp_looks.numbers |= !in;
 		base = in ? base : NULL;
@@ -136,6 +136,29 @@ uint64_t interp_context(struct machine *m, uint64_t offset, uint32_t size)
 
 static const uint32_t size_of[4] = { [BPF_W >> 3] = 4, [BPF_H >> 3] = 2, [BPF_B >> 3] = 1, [BPF_DW >> 3] = 8 };
 
+/* Which value of a map lies there; all are one where they lie alike for everybody. */
+static uint64_t element(struct machine *m, uint64_t pointer)
+{
+	uint64_t number = POINTER_REGION(pointer) - REGION_VALUE;
+	const struct interp_map *map;
+
+	if (number >= m->env->num_maps)
+		return 0;
+	map = m->env->maps[number];
+	if (map->type == VIRTIO_GPGPU_MAP_ARRAY || !map->value_size)
+		return 0;
+	return POINTER_OFFSET(pointer) / ((map->value_size + 7) & ~7u);
+}
+
+/* An access from a pointer to a value, by a displacement that leads to another one. */
+static void leaves_value(struct machine *m, uint64_t pointer, int16_t off, uint32_t size)
+{
+	uint64_t at = pointer + (uint64_t)(int64_t)off;
+
+	if (element(m, at) != element(m, pointer) || element(m, at + size - 1) != element(m, pointer))
+		interp_looks.numbers = true;
+}
+
 static void load(struct machine *m, const struct bpf_insn *insn)
 {
 	uint32_t size = size_of[BPF_SIZE(insn->code) >> 3];
@@ -150,6 +173,7 @@ static void load(struct machine *m, const struct bpf_insn *insn)
 	if (POINTER_REGION(address) == REGION_CONTEXT) {
 		value = interp_context(m, POINTER_OFFSET(address), size);
 	} else {
+		leaves_value(m, m->reg[insn->src_reg], insn->off, size);
 		at = interp_mem(m, address, size, false);
 		if (!at)
 			return;
@@ -179,6 +203,7 @@ static void atomic(struct machine *m, const struct bpf_insn *insn)
 		fault(m, VIRTIO_GPGPU_R_OPCODE);
 		return;
 	}
+	leaves_value(m, m->reg[insn->dst_reg], insn->off, size);
 	at = interp_mem(m, address, size, true);
 	if (!at)
 		return;
@@ -251,9 +276,9 @@ static bool makes_numbers(struct machine *m, const struct bpf_insn *insn)
 		       !((BPF_OP(insn->code) == BPF_JEQ || BPF_OP(insn->code) == BPF_JNE) && (!a || !b));
 	switch (BPF_OP(insn->code)) {
 	case BPF_ADD:
-		return both;
+		return both || element(m, a + b) != element(m, pa ? a : b);
 	case BPF_SUB:
-		return !pa || (both && !same);
+		return !pa || (both && !same) || (!pb && element(m, a - b) != element(m, a));
 	default:
 		return true;
 	}
@@ -278,6 +303,7 @@ static void store(struct machine *m, const struct bpf_insn *insn)
 		fault(m, VIRTIO_GPGPU_R_OPCODE);
 		return;
 	}
+	leaves_value(m, m->reg[insn->dst_reg], insn->off, size);
 	at = interp_mem(m, m->reg[insn->dst_reg] + (uint64_t)(int64_t)insn->off, size, true);
 	if (at)
 		memcpy(at, &value, size);
