@@ -228,18 +228,25 @@ static bool dataplane_runs(VirtIOGpgpu *s)
 
 void virtio_gpgpu_dataplane_queue(VirtIOGpgpu *s, unsigned i, bool enable)
 {
-    VirtIODevice *vdev = VIRTIO_DEVICE(s);
-
     if (!dataplane_runs(s)) {
         return;
     }
-    if (!enable) {
-        dataplane_detach_queue(s, i);
-    } else if (dataplane_rings_are_memory(vdev, i)) {
+    if (enable) {
         dataplane_attach_queue(s, i);
     } else {
-        virtio_error(vdev, "virtio-gpgpu: queue %u outside of memory", i);
+        dataplane_detach_queue(s, i);
     }
+}
+
+bool virtio_gpgpu_dataplane_may_enable(VirtIOGpgpu *s, unsigned i)
+{
+    VirtIODevice *vdev = VIRTIO_DEVICE(s);
+
+    if (!dataplane_runs(s) || dataplane_rings_are_memory(vdev, i)) {
+        return true;
+    }
+    virtio_error(vdev, "virtio-gpgpu: queue %u outside of memory", i);
+    return false;
 }
 
 /*

@@ -278,7 +278,13 @@ void virtio_gpgpu_queue_reset(VirtIODevice *vdev, uint32_t index)
     gpgpu_queue_change(vdev, index, true);
 }
 
+/*
+ * What an iothread could not use stays disabled: it looks at all queues that
+ * are not, whichever it was called for.
+ */
 void virtio_gpgpu_queue_enable(VirtIODevice *vdev, uint32_t index)
 {
-    gpgpu_queue_change(vdev, index, false);
+    if (virtio_gpgpu_dataplane_may_enable(VIRTIO_GPGPU(vdev), index)) {
+        gpgpu_queue_change(vdev, index, false);
+    }
 }

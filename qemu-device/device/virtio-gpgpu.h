@@ -131,6 +131,8 @@ void virtio_gpgpu_dataplane_init(VirtIOGpgpu *s);
 void virtio_gpgpu_dataplane_cleanup(VirtIOGpgpu *s);
 /* Virtqueue @i is reset, or was enabled anew. */
 void virtio_gpgpu_dataplane_queue(VirtIOGpgpu *s, unsigned i, bool enable);
+/* Virtqueue @i has new rings. Returns: false if an iothread cannot use them. */
+bool virtio_gpgpu_dataplane_may_enable(VirtIOGpgpu *s, unsigned i);
 /* Watch the session's call notifier; to be called once it is open. */
 void virtio_gpgpu_attach_call(VirtIOGpgpu *s);
 void virtio_gpgpu_detach_call(VirtIOGpgpu *s);
