@@ -74,11 +74,12 @@ uint8_t *interp_mem(struct machine *m, uint64_t address, uint64_t size, bool wri
 
 	/* Above and below a frame lie others, in another order elsewhere; in front of a packet is room. */
 	if (POINTER_REGION(address) == REGION_STACK) {
-		/* The lowest frame is the running function's. */
-		bool in = offset >= POINTER_OFFSET(m->reg[10]) - FRAME_BYTES && offset < high &&
-			  high - offset >= size && (high - offset - 1) % FRAME_STEP < FRAME_BYTES;
+		uint64_t low = interp_looks.frame_gap ? 0 : FRAME_BYTES * MAX_FRAMES;
+		bool in = offset >= low && offset < high && high - offset >= size &&
+			  (high - offset - 1) % FRAME_STEP < FRAME_BYTES;
 
-		interp_looks.numbers |= !in;
+		/* Below the running function's lies what calls left behind. */
+		interp_looks.numbers |= !in || offset < POINTER_OFFSET(m->reg[10]) - FRAME_BYTES;
 		base = in ? base : NULL;
 	} else if (POINTER_REGION(address) == REGION_SLOT && offset < m->meta) {
 		interp_looks.numbers = true;
