@@ -233,6 +233,33 @@ struct btf;
  */
 int gpgpu_kernel_args(const struct btf *btf, struct gpgpu_program *prog);
 
+/* btf_ext.c */
+
+enum gpgpu_ext_part { EXT_LINES, EXT_CORE };
+
+/*
+ * One code section's records of a part.
+ * @section: offset of its name in the BTF's strings, as the file has it
+ * @records: @count of @size bytes each, within the file
+ *
+ * Return: 0, or a negative errno that was noted, which ends the reading.
+ */
+typedef int gpgpu_ext_fn(void *opaque, uint32_t section, const uint8_t *records, uint32_t count,
+			 uint32_t size);
+
+/*
+ * gpgpu_ext_each() - call @fn for each code section in a part of .BTF.ext
+ * @elf: parsed file
+ * @record_size: bytes that a record has at least
+ *
+ * Return: 0, also where there is no such part; what @fn returned; -EINVAL, noted: damaged.
+ */
+int gpgpu_ext_each(const struct elf_file *elf, enum gpgpu_ext_part part, uint32_t record_size,
+		   gpgpu_ext_fn *fn, void *opaque);
+
+/* gpgpu_ext_damaged() - note that .BTF.ext is damaged. Return: -EINVAL. */
+int gpgpu_ext_damaged(const struct elf_file *elf);
+
 /* source.c */
 
 /*

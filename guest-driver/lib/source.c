@@ -14,19 +14,10 @@
 
 #include "internal.h"
 
-#define BTF_EXT_MAGIC	   0xeb9f
 #define MAX_SOURCE_LINES   (1u << 20)
 #define MAX_LINE_SECTIONS  1024 /* each is looked for by its name */
 #define RECORD_LINE(col)   ((col) >> 10)
 #define RECORD_COLUMN(col) ((col) & 0x3ff)
-
-struct ext_header { /* of .BTF.ext, up to the records of lines */
-	uint16_t magic;
-	uint8_t version, flags;
-	uint32_t hdr_len;
-	uint32_t func_info_off, func_info_len;
-	uint32_t line_info_off, line_info_len;
-};
 
 struct line_record {
 	uint32_t insn_off, file_name_off, line_off, line_col;
@@ -37,11 +28,6 @@ struct source_line {
 	struct line_record record;
 };
 
-static int damaged(const struct elf_file *elf)
-{
-	return gpgpu_fail(-EINVAL, "%s: damaged: section .BTF.ext", elf->name);
-}
-
 static int by_place(const void *a, const void *b)
 {
 	const struct source_line *x = a, *y = b;
@@ -51,15 +37,30 @@ static int by_place(const void *a, const void *b)
 	return (x->record.insn_off > y->record.insn_off) - (x->record.insn_off < y->record.insn_off);
 }
 
-/* One section's records, @count of @size bytes. */
-static int add_lines(const struct elf_file *elf, struct gpgpu_object *obj, const char *section,
-		     const uint8_t *p, uint32_t count, uint32_t size)
-{
-	const struct elf_section *s = section ? elf_find(elf, section) : NULL;
-	struct source_line *more;
+struct reader {
+	const struct elf_file *elf;
+	const struct btf *btf;
+	struct gpgpu_object *obj;
+	uint32_t sections;
+};
 
+static int add_lines(void *opaque, uint32_t section, const uint8_t *p, uint32_t count, uint32_t size)
+{
+	struct reader *reader = opaque;
+	struct gpgpu_object *obj = reader->obj;
+	const struct elf_section *s;
+	struct source_line *more;
+	const char *name;
+
+	if (!count)
+		return gpgpu_ext_damaged(reader->elf);
+	if (++reader->sections > MAX_LINE_SECTIONS)
+		return gpgpu_fail(-E2BIG, "%s: lines of over %u sections", reader->elf->name,
+				  MAX_LINE_SECTIONS);
+	name = btf__name_by_offset(reader->btf, section);
+	s = name ? elf_find(reader->elf, name) : NULL;
 	if (!s || count > MAX_SOURCE_LINES - obj->num_lines)
-		return damaged(elf);
+		return gpgpu_ext_damaged(reader->elf);
 	more = realloc(obj->lines, (obj->num_lines + count) * sizeof(*more));
 	if (!more)
 		return gpgpu_fail(-ENOMEM, "out of memory");
@@ -67,7 +68,7 @@ static int add_lines(const struct elf_file *elf, struct gpgpu_object *obj, const
 	for (uint32_t i = 0; i < count; i++, p += size) {
 		struct source_line *line = &obj->lines[obj->num_lines++];
 
-		line->section = (uint32_t)(s - elf->sections);
+		line->section = (uint32_t)(s - reader->elf->sections);
 		memcpy(&line->record, p, sizeof(line->record));
 	}
 	return 0;
@@ -75,54 +76,15 @@ static int add_lines(const struct elf_file *elf, struct gpgpu_object *obj, const
 
 int gpgpu_read_lines(const struct elf_file *elf, struct btf *btf, struct gpgpu_object *obj)
 {
-	const struct elf_section *s = elf_find(elf, ".BTF.ext");
-	struct ext_header h;
-	const uint8_t *p;
-	uint64_t left;
-	uint32_t size, sections = 0;
+	struct reader reader = { elf, btf, obj, 0 };
 	int r;
 
-	if (!s || !s->data || !btf)
+	if (!btf)
 		return 0;
-	if (s->size < sizeof(h))
-		return damaged(elf);
-	memcpy(&h, s->data, sizeof(h));
-	if (h.magic != BTF_EXT_MAGIC || h.hdr_len > s->size || h.hdr_len < sizeof(h))
-		return damaged(elf);
-	if (h.line_info_len == 0)
-		return 0;
-	if (h.line_info_off > s->size - h.hdr_len ||
-	    h.line_info_len > s->size - h.hdr_len - h.line_info_off || h.line_info_len < sizeof(size))
-		return damaged(elf);
-	p = s->data + h.hdr_len + h.line_info_off;
-	left = h.line_info_len;
-	memcpy(&size, p, sizeof(size));
-	p += sizeof(size);
-	left -= sizeof(size);
-	if (size < sizeof(struct line_record))
-		return damaged(elf);
-	while (left) {
-		uint32_t info[2]; /* name of the code section, number of records */
-
-		if (left < sizeof(info))
-			return damaged(elf);
-		memcpy(info, p, sizeof(info));
-		p += sizeof(info);
-		left -= sizeof(info);
-		if (!info[1] || info[1] > left / size)
-			return damaged(elf);
-		if (++sections > MAX_LINE_SECTIONS)
-			return gpgpu_fail(-E2BIG, "%s: lines of over %u sections", elf->name,
-					  MAX_LINE_SECTIONS);
-		r = add_lines(elf, obj, btf__name_by_offset(btf, info[0]), p, info[1], size);
-		if (r)
-			return r;
-		p += (size_t)info[1] * size;
-		left -= (uint64_t)info[1] * size;
-	}
-	if (obj->num_lines)
+	r = gpgpu_ext_each(elf, EXT_LINES, sizeof(struct line_record), add_lines, &reader);
+	if (!r && obj->num_lines)
 		qsort(obj->lines, obj->num_lines, sizeof(*obj->lines), by_place);
-	return 0;
+	return r;
 }
 
 /* Return: the last record of @section at or before byte @offset, or NULL. */
