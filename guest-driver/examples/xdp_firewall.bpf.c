@@ -10,7 +10,7 @@
  *
  * Counters grow by atomics and nothing else is written, so the order of packets does not matter.
  */
-#include "packet.h"
+#include "rewrite.h"
 
 #define MAX_RULES 1024
 
@@ -32,10 +32,6 @@ struct settings {
 struct rule {
 	__u32 action; /* XDP_DROP or XDP_PASS */
 	__u32 id; /* number of its counter, from COUNT_FIRST_RULE */
-};
-
-struct count {
-	__u64 packets, bytes;
 };
 
 struct rule_key { /* zero: any */
@@ -92,16 +88,6 @@ struct {
 	__type(value, struct count);
 } counters SEC(".maps");
 
-static __always_inline void count(__u32 id, __u64 bytes)
-{
-	struct count *c = bpf_map_lookup_elem(&counters, &id);
-
-	if (!c)
-		return;
-	__sync_fetch_and_add(&c->packets, 1);
-	__sync_fetch_and_add(&c->bytes, bytes);
-}
-
 static __always_inline struct rule *find_source(const struct flow *f)
 {
 	struct prefix4 p4 = { .length = 32 };
@@ -154,16 +140,16 @@ static __always_inline int decide(const struct flow *f, __u64 bytes)
 		return XDP_ABORTED;
 	rule = find_source(f);
 	if (!rule && f->fragment == FRAGMENT_LATER && s->fragment_action) {
-		count(COUNT_FRAGMENT, bytes);
+		count(&counters, COUNT_FRAGMENT, bytes);
 		return s->fragment_action == XDP_PASS ? XDP_PASS : XDP_DROP;
 	}
 	if (!rule)
 		rule = find_rule(f);
 	if (!rule) {
-		count(COUNT_DEFAULT, bytes);
+		count(&counters, COUNT_DEFAULT, bytes);
 		return s->default_action == XDP_PASS ? XDP_PASS : XDP_DROP;
 	}
-	count(rule->id, bytes);
+	count(&counters, rule->id, bytes);
 	return rule->action == XDP_PASS ? XDP_PASS : XDP_DROP;
 }
 
@@ -179,7 +165,7 @@ int firewall(struct xdp_md *ctx)
 	if (parse_ethernet(&c, &proto, &tags) < 0)
 		goto malformed;
 	if (tags)
-		count(COUNT_TAGGED, bytes);
+		count(&counters, COUNT_TAGGED, bytes);
 	if (proto == ETH_P_IP)
 		r = parse_ipv4(&c, &f);
 	else if (proto == ETH_P_IPV6)
@@ -191,10 +177,10 @@ int firewall(struct xdp_md *ctx)
 	return decide(&f, bytes);
 
 malformed:
-	count(COUNT_MALFORMED, bytes);
+	count(&counters, COUNT_MALFORMED, bytes);
 	return XDP_DROP;
 not_ip:
-	count(COUNT_NOT_IP, bytes);
+	count(&counters, COUNT_NOT_IP, bytes);
 	return XDP_PASS;
 }
 

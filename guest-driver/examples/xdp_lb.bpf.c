@@ -12,12 +12,11 @@
  * over their queues. There is no table of connections: a flow's server follows from its packet alone, so
  * the order of packets does not matter. Counters grow by atomics.
  */
-#include "packet.h"
+#include "rewrite.h"
 
 #define MAX_VIPS	64
 #define MAX_REALS	256
 #define RING_SIZE	127 /* places per service; prime, as Maglev wants it */
-#define OUTER_TTL	64
 
 #define VIP_SOURCE_ONLY 1 /* flag: all of a client's flows go to one server */
 
@@ -58,10 +57,6 @@ struct next_hop {
 	__u8 dst_mac[6], src_mac[6];
 	__be32 src4; /* outer source address; upper 16 bits are used */
 	__be32 src6[4]; /* the same; the first 96 bits are used */
-};
-
-struct count {
-	__u64 packets, bytes;
 };
 
 struct {
@@ -116,60 +111,45 @@ struct {
 /* Global data: lets one balancer's rings differ from another's. */
 const volatile __u32 hash_seed = 0x5eed0001;
 
-static __always_inline void count(void *map, __u32 index, __u64 bytes)
-{
-	struct count *c = bpf_map_lookup_elem(map, &index);
-
-	if (!c)
-		return;
-	__sync_fetch_and_add(&c->packets, 1);
-	__sync_fetch_and_add(&c->bytes, bytes);
-}
-
-static __always_inline __u32 rol(__u32 x, int bits)
-{
-	return x << bits | x >> (32 - bits);
-}
-
 /* Bob Jenkins' lookup3 over a multiple of three words. */
 static __always_inline void mix(__u32 *a, __u32 *b, __u32 *c)
 {
 	*a -= *c;
-	*a ^= rol(*c, 4);
+	*a ^= rotate32(*c, 4);
 	*c += *b;
 	*b -= *a;
-	*b ^= rol(*a, 6);
+	*b ^= rotate32(*a, 6);
 	*a += *c;
 	*c -= *b;
-	*c ^= rol(*b, 8);
+	*c ^= rotate32(*b, 8);
 	*b += *a;
 	*a -= *c;
-	*a ^= rol(*c, 16);
+	*a ^= rotate32(*c, 16);
 	*c += *b;
 	*b -= *a;
-	*b ^= rol(*a, 19);
+	*b ^= rotate32(*a, 19);
 	*a += *c;
 	*c -= *b;
-	*c ^= rol(*b, 4);
+	*c ^= rotate32(*b, 4);
 	*b += *a;
 }
 
 static __always_inline __u32 final(__u32 a, __u32 b, __u32 c)
 {
 	c ^= b;
-	c -= rol(b, 14);
+	c -= rotate32(b, 14);
 	a ^= c;
-	a -= rol(c, 11);
+	a -= rotate32(c, 11);
 	b ^= a;
-	b -= rol(a, 25);
+	b -= rotate32(a, 25);
 	c ^= b;
-	c -= rol(b, 16);
+	c -= rotate32(b, 16);
 	a ^= c;
-	a -= rol(c, 4);
+	a -= rotate32(c, 4);
 	b ^= a;
-	b -= rol(a, 14);
+	b -= rotate32(a, 14);
 	c ^= b;
-	c -= rol(b, 24);
+	c -= rotate32(b, 24);
 	return c;
 }
 
@@ -203,23 +183,6 @@ static __always_inline struct vip *find_vip(const struct flow *f)
 	return bpf_map_lookup_elem(&vips, &key);
 }
 
-/* Sum of a header of 16-bit words, as IPv4 wants it. */
-static __always_inline __u16 checksum(const void *data, __u32 size)
-{
-	__u64 sum = bpf_csum_diff(0, 0, (__be32 *)data, size, 0);
-
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
-	return ~sum;
-}
-
-static __always_inline void write_ethernet(struct ethhdr *eth, const struct next_hop *hop, __u16 proto)
-{
-	__builtin_memcpy(eth->h_dest, hop->dst_mac, ETH_ALEN);
-	__builtin_memcpy(eth->h_source, hop->src_mac, ETH_ALEN);
-	eth->h_proto = bpf_htons(proto);
-}
-
 static __always_inline int send4(struct xdp_md *ctx, const struct flow *f, const struct real *real,
 				 const struct next_hop *hop, __u32 hash, __u16 payload)
 {
@@ -241,7 +204,7 @@ static __always_inline int send4(struct xdp_md *ctx, const struct flow *f, const
 	end = (void *)(long)ctx->data_end;
 	if (data + sizeof(struct ethhdr) + sizeof(ip) > end)
 		return -1;
-	write_ethernet(data, hop, ETH_P_IP);
+	outer_ethernet(data, hop->dst_mac, hop->src_mac, ETH_P_IP);
 	__builtin_memcpy(data + sizeof(struct ethhdr), &ip, sizeof(ip));
 	return 0;
 }
@@ -266,7 +229,7 @@ static __always_inline int send6(struct xdp_md *ctx, const struct flow *f, const
 	end = (void *)(long)ctx->data_end;
 	if (data + sizeof(struct ethhdr) + sizeof(ip) > end)
 		return -1;
-	write_ethernet(data, hop, ETH_P_IPV6);
+	outer_ethernet(data, hop->dst_mac, hop->src_mac, ETH_P_IPV6);
 	__builtin_memcpy(data + sizeof(struct ethhdr), &ip, sizeof(ip));
 	return 0;
 }
