@@ -205,19 +205,12 @@ static void set_faults(struct outcome *outcome, const struct gp_faults *faults)
 	outcome->fault_insn = faults->count ? faults->insn : 0;
 }
 
-/* UBSan looks for a function's type in front of it, where an image has none. */
-#if defined(__clang__)
-#define CALLS_AN_IMAGE __attribute__((no_sanitize("function")))
-#else
-#define CALLS_AN_IMAGE
-#endif
-
-/* All packets by one call, as a batch is. */
 /* What adjust_head and adjust_tail keep from a packet lies around what the other runners take for a slot. */
 #define DATA_OFF (GP_HEAD_RESERVED + RUN_DATA_OFF)
 #define SLOT	 (GP_HEAD_RESERVED + RUN_STRIDE + GP_TAIL_RESERVED)
 
-CALLS_AN_IMAGE
+/* All packets by one call, as a batch is. */
+GP_CALLS_AN_IMAGE
 static void run_packets(const struct run *run, const struct gp_image *image, struct gp_env *env,
 			struct outcome *outcome)
 {
@@ -261,7 +254,7 @@ static void run_packets(const struct run *run, const struct gp_image *image, str
 	region_free(slots, run->num_packets * SLOT);
 }
 
-CALLS_AN_IMAGE
+GP_CALLS_AN_IMAGE
 static void run_grid(const struct run *run, const struct gp_image *image, struct gp_env *env,
 		     struct outcome *outcome)
 {
