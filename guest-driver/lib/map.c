@@ -178,11 +178,13 @@ static int map_op(struct gpgpu_map *map, const char *what, struct drm_virtio_gpg
 	return r ? map_fail(map, r, what, &op->result) : 0;
 }
 
-int gpgpu_map_lookup(struct gpgpu_map *map, const void *key, void *value, size_t size)
+/* LOOKUP and POP: a value comes back. */
+static int read_value(struct gpgpu_map *map, uint32_t what, const char *words, const void *key, void *value,
+		      size_t size)
 {
 	size_t need = gpgpu_map_value_bytes(map);
 	struct drm_virtio_gpgpu_map_op op = {
-		.op = DRM_VIRTIO_GPGPU_MAP_LOOKUP,
+		.op = what,
 		.key = (uintptr_t)key,
 		.value = (uintptr_t)value,
 		.value_size = need,
@@ -191,7 +193,12 @@ int gpgpu_map_lookup(struct gpgpu_map *map, const void *key, void *value, size_t
 	if (size < need)
 		return gpgpu_fail(-EINVAL, NAME_FMT ": a value takes %zu bytes, not %zu", map->name, need,
 				  size);
-	return map_op(map, "looking up", &op);
+	return map_op(map, words, &op);
+}
+
+int gpgpu_map_lookup(struct gpgpu_map *map, const void *key, void *value, size_t size)
+{
+	return read_value(map, DRM_VIRTIO_GPGPU_MAP_LOOKUP, "looking up", key, value, size);
 }
 
 int gpgpu_map_update(struct gpgpu_map *map, const void *key, const void *value, size_t size, uint32_t flags)
@@ -232,18 +239,7 @@ int gpgpu_map_next_key(struct gpgpu_map *map, const void *key, void *next)
 
 int gpgpu_map_pop(struct gpgpu_map *map, const void *key, void *value, size_t size)
 {
-	size_t need = gpgpu_map_value_bytes(map);
-	struct drm_virtio_gpgpu_map_op op = {
-		.op = DRM_VIRTIO_GPGPU_MAP_POP,
-		.key = (uintptr_t)key,
-		.value = (uintptr_t)value,
-		.value_size = need,
-	};
-
-	if (size < need)
-		return gpgpu_fail(-EINVAL, NAME_FMT ": a value takes %zu bytes, not %zu", map->name, need,
-				  size);
-	return map_op(map, "popping", &op);
+	return read_value(map, DRM_VIRTIO_GPGPU_MAP_POP, "popping", key, value, size);
 }
 
 size_t gpgpu_map_entry_bytes(const struct gpgpu_map *map)
