@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * gpu.h - a GPU as device_gpu.c drives it: one table of operations per vendor's interface.
+ *
+ * A GPU is opened once per process, with an address space that nobody else has. Memory lies at one address for
+ * CPU and GPU. Launches are queued on one in-order queue and end in order; each has a ticket, which counts up from 1.
+ * What goes wrong is an errno as below, and a sentence where a person will read it; nothing here waits
+ * without a bound.
+ *
+ * Threads: open() and close() by one thread; wait() by one thread at a time, the others by any.
+ */
+#ifndef GPGPU_GPU_H
+#define GPGPU_GPU_H
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include "jit/jit.h"
+
+struct gp_gpu;
+struct gp_gpu_code;
+
+/* What memory is for. Zeroed when it comes, and before anybody else gets it. */
+enum gp_gpu_mem {
+	GP_GPU_MEM_DEVICE, /* maps, device buffers: the GPU's own and cached there; the CPU may write before first use */
+	GP_GPU_MEM_HOST, /* launches and what they refer to: the host's, coherent for both */
+	GP_GPU_MEM_HOST_RO, /* the same, that the GPU only reads */
+};
+
+enum gp_gpu_state {
+	GP_GPU_OK,
+	GP_GPU_GUILTY, /* lost, by what we had submitted */
+	GP_GPU_INNOCENT, /* lost, by somebody else's work or a reset */
+	GP_GPU_GONE, /* lost for good: unplugged, or it does not come back */
+};
+
+struct gp_gpu_info {
+	char title[64]; /* for people: "amdgpu: AMD Radeon RX 6600, gfx1032, 8 GiB" */
+	char target[32]; /* for the compiler: "gfx1030" */
+	uint32_t wave; /* lanes of a wave */
+	uint32_t waves; /* that can be resident at once */
+	uint32_t depth; /* launches that may be queued and not ended */
+	uint64_t memory; /* bytes, the GPU's own */
+	uint64_t tick_hz; /* of the clock that programs see */
+};
+
+/* A launch that has ended. */
+struct gp_gpu_end {
+	uint64_t ticket;
+	uint64_t ns; /* that the GPU took for it, by the GPU's clock */
+};
+
+struct gp_gpu_ops {
+	const char *name;
+
+	/*
+	 * open() - @where: render node or PCI address, NULL: the first that will do. Before the sandbox closes.
+	 * Return: NULL with @error, which says what was found and why it will not do.
+	 */
+	struct gp_gpu *(*open)(const char *where, struct gp_gpu_info *info, GError **error);
+	void (*close)(struct gp_gpu *gpu);
+
+	/*
+	 * alloc() - @size bytes with GP_GUARD bytes around them that neither side can access. Return: NULL without
+	 * memory. free() - no launch that is queued uses it.
+	 */
+	void *(*alloc)(struct gp_gpu *gpu, uint64_t size, enum gp_gpu_mem mem);
+	void (*free)(struct gp_gpu *gpu, void *at, uint64_t size);
+
+	/*
+	 * share() - let the GPU reach the shared region, mapped at @at from the memory file @fd.
+	 * Return: 0; -errno where it cannot be had in place. unshare() - no launch uses it.
+	 */
+	int (*share)(struct gp_gpu *gpu, void *at, uint64_t size, int fd);
+	void (*unshare)(struct gp_gpu *gpu, void *at, uint64_t size);
+
+	/*
+	 * load() - make an image ready to run; everything in it is checked. Return: NULL, with the reason in @why.
+	 * unload() - no launch uses it.
+	 */
+	struct gp_gpu_code *(*load)(struct gp_gpu *gpu, const struct gp_image *image, char why[GP_MESSAGE]);
+	void (*unload)(struct gp_gpu *gpu, struct gp_gpu_code *code);
+
+	/*
+	 * launch() - queue @groups work groups of @group lanes. @arg: address of the struct gp_launch.
+	 * Return: 0; -EAGAIN: depth reached; -ENOMEM: not now; -ENODEV: lost, see state().
+	 */
+	int (*launch)(struct gp_gpu *gpu, struct gp_gpu_code *code, uint64_t arg, uint32_t groups,
+		      uint32_t group, uint64_t *ticket);
+
+	/*
+	 * wait() - until a launch has ended that was not reported, wake() is called, or @ns have passed.
+	 * @ends: out: those that have ended, in order. Return: how many; -ENODEV: lost, and none of those
+	 * that were queued will end any more.
+	 */
+	int (*wait)(struct gp_gpu *gpu, uint64_t ns, struct gp_gpu_end *ends, uint32_t max);
+	void (*wake)(struct gp_gpu *gpu);
+
+	/* ticks() - the GPU's clock now. Return: false where it cannot be read. */
+	bool (*ticks)(struct gp_gpu *gpu, uint64_t *ticks);
+
+	enum gp_gpu_state (*state)(struct gp_gpu *gpu);
+	/*
+	 * recover() - after a loss: a new context; memory and code stay where they are, but what DEVICE memory
+	 * held is gone where @contents comes back false. Return: false where it is GONE.
+	 */
+	bool (*recover)(struct gp_gpu *gpu, bool *contents);
+};
+
+#endif
