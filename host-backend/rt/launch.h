@@ -8,6 +8,11 @@
  * read past the GPU's caches.
  *
  * A lane's number is its work group times `group` plus its place in the group; lanes from `count` on do nothing.
+ * Lane n has item first + n.
+ *
+ * Stops: *env.stop is one word, enum gp_stop. GP_STOP_SOON ends a part between two packets and means nothing to
+ * others. With GP_STOP_NOW a lane that runs ends with R_OUT_OF_FUEL at its next burn that needs more fuel than the
+ * portion at hand, and one that begins ends so at once; a part begins no other packet.
  */
 #ifndef GPGPU_RT_LAUNCH_H
 #define GPGPU_RT_LAUNCH_H
@@ -27,20 +32,45 @@ enum gp_map_op_kind {
 	GP_MAP_OP_DELETE,
 	GP_MAP_OP_NEXT_KEY, /* key NULL: the first; the next is written to `value` */
 	GP_MAP_OP_POP,
-	GP_MAP_OP_DUMP, /* behind `key`: up to `count` entries to `value`, `stride` apart: key padded to 8, value */
+	GP_MAP_OP_DUMP, /* behind `key` (NULL: from the first): up to `count` entries to `value`, see below */
+	GP_MAP_OP_LOAD, /* update with each of `count` entries at `value`, until one fails */
+	GP_MAP_OP_READ, /* records: up to `count` bytes to `value`; result: bytes, or as gp_map_records_read() */
+	GP_MAP_OP_PENDING, /* records: result 1 where READ would find one, else 0 */
 };
 
-/* One operation of the guest's on a map; run one after the other by one lane. Memory as gp_map_lookup() etc. want it. */
+/*
+ * One operation of the guest's on a map; run one after the other by one lane. Memory as gp_map_lookup() etc. want it.
+ * Entries of DUMP and LOAD lie `stride` apart: the key padded to 8 bytes, the value padded to 8.
+ */
 struct gp_map_op {
 	uint32_t kind; /* enum gp_map_op_kind */
-	uint32_t flags;
+	uint32_t flags; /* UPDATE, LOAD */
 	struct gp_map *map;
 	const uint8_t *key;
 	uint8_t *value;
-	uint32_t count, stride; /* DUMP */
-	uint32_t done; /* out: DUMP: entries written */
+	uint32_t count, stride; /* DUMP, LOAD, READ */
+	uint64_t ticks; /* DUMP, LOAD: begin no entry after so many of gp_ticks(); 0: any */
+	uint32_t done; /* out: DUMP, LOAD: entries; READ: records */
 	uint32_t reserved;
-	int64_t result; /* out: 0 or a negative errno, as rt/maps.h says */
+	uint64_t dropped; /* out: READ: records that found no room, ever */
+	int64_t result; /* out: 0 or a negative errno, as rt/maps.h says; DUMP, LOAD: -EINTR where ticks were over */
+};
+
+/*
+ * gp_map_op_run() - what GP_KERNEL_MAP_OPS does with each of its operations, and the engine where maps are the
+ * CPU's. Fills in what is marked as out. Any thread, as gp_map_lookup() etc.; READ one at a time for a map.
+ */
+void gp_map_op_run(struct gp_map_op *op);
+
+#define GP_COPY_LANE 16u /* bytes that one lane copies or fills; the last one what is left */
+
+/* Bytes that are moved or filled; lane n does those from (first + n) * GP_COPY_LANE on. */
+struct gp_launch_copy {
+	uint8_t *dst; /* any alignment; FILL: of 4 */
+	const uint8_t *src; /* NULL: `pattern`, again and again; does not overlap dst */
+	uint64_t size;
+	uint32_t pattern;
+	uint32_t reserved;
 };
 
 struct gp_launch {
@@ -55,24 +85,35 @@ struct gp_launch {
 	/* packets */
 	const struct gp_packet_in *in; /* by packet number */
 	struct gp_packet_out *out; /* likewise */
-	const uint32_t *order; /* or NULL */
-	struct gp_launch_part *parts; /* NULL: a packet a lane; else a part a lane */
+	const uint32_t *order; /* item i is packet order[i]; NULL: packet i */
+	struct gp_launch_part *parts; /* NULL: a packet a lane; else a part a lane: item n is parts[n] */
 
 	struct gp_grid grid;
 	uint32_t num_ops;
 	struct gp_map_op *ops; /* map operations */
+	struct gp_launch_copy copy;
 
-	/* out; zero and all ones when queued. Counted by lanes with a fault, GP_FAULT_TAIL left out. */
+	/*
+	 * out, of grids; zero and all ones when queued. Counted by lanes with a fault. Those of packets are in `out`.
+	 */
 	uint64_t fault_count;
 	uint64_t fault_first; /* smallest of item - first << 32 | reason << 16 | insn */
 };
 
 /*
- * The kernels. Program images have one of the first two; gp_kernel_map_ops is compiled by itself.
+ * The kernels. Program images have one of the first two; the others are compiled by themselves, one image each.
  * In the native build they are ordinary functions that run one lane, for a GPU that is none (tests).
  */
+enum gp_kernel {
+	GP_KERNEL_PACKETS,
+	GP_KERNEL_GRID,
+	GP_KERNEL_MAP_OPS,
+	GP_KERNEL_COPY,
+};
+
 void gp_kernel_packets(struct gp_launch *launch);
 void gp_kernel_grid(struct gp_launch *launch);
 void gp_kernel_map_ops(struct gp_launch *launch);
+void gp_kernel_copy(struct gp_launch *launch);
 
 #endif
