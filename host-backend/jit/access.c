@@ -29,6 +29,12 @@
 
 /* ------------------------------------------------------------------- frames */
 
+/* An alloca as a pointer like any other: on a GPU it is to scratch, at first. */
+static LLVMValueRef generic(struct gp_tr *tr, LLVMValueRef alloca)
+{
+	return tr->gpu ? LLVMBuildAddrSpaceCast(tr->b, alloca, tr->ptr, "") : alloca;
+}
+
 /* What of the frame is not in memory: the byte ranges that are accessed together. */
 static void split_frame(struct gp_tr *tr, int size_split)
 {
@@ -47,6 +53,7 @@ static void split_frame(struct gp_tr *tr, int size_split)
 		size = LLVMConstInt(tr->i64, (unsigned int)(end - start), 0);
 		part = LLVMBuildAlloca(tr->b, LLVMArrayType2(tr->i8, (unsigned int)(end - start)), "");
 		LLVMSetAlignment(part, 8);
+		part = generic(tr, part);
 		LLVMBuildMemSet(tr->b, part, LLVMConstInt(tr->i8, 0, 0), size, 8);
 		for (int k = i; k < end; k++) {
 			tr->part[k] = part;
@@ -71,6 +78,7 @@ void gp_tr_stack(struct gp_tr *tr, LLVMValueRef caller_stack)
 
 		tr->stack = LLVMBuildAlloca(tr->b, LLVMArrayType2(tr->i8, bytes), "stack");
 		LLVMSetAlignment(tr->stack, 16);
+		tr->stack = generic(tr, tr->stack);
 		args[0] = tr->lane;
 		args[1] = tr->stack;
 		args[2] = gp_tr_const(tr, bytes);
@@ -102,7 +110,11 @@ static LLVMValueRef nospec(struct gp_tr *tr, LLVMValueRef off, LLVMValueRef len)
 	return off;
 #endif
 	LLVMValueRef span = LLVMBuildAdd(tr->b, len, gp_tr_const(tr, 65024), ""), args[2] = { off, span };
-	bool small = LLVMIsAConstantInt(span) && LLVMConstIntGetSExtValue(span) <= INT32_MAX;
+	bool small;
+
+	if (tr->gpu)
+		return off;
+	small = LLVMIsAConstantInt(span) && LLVMConstIntGetSExtValue(span) <= INT32_MAX;
 
 	return gp_tr_asm(tr, "leaq 32768($1), $0\n\tcmpq $2, $0\n\tsbbq $0, $0\n\tandq $1, $0",
 			 small ? "=&r,r,i,~{flags}" : "=&r,r,r,~{flags}", tr->i64, args, 2);
@@ -143,6 +155,8 @@ static void wait_for_checks(struct gp_tr *tr)
 #ifdef GPGPU_UNCHECKED
 	return;
 #endif
+	if (tr->gpu)
+		return;
 	LLVMBuildCall2(tr->b, type, as, NULL, 0, "");
 }
 
@@ -413,35 +427,68 @@ static void check_alignment(struct gp_tr *tr, const struct bpf_insn *insn, LLVMV
 		       VIRTIO_GPGPU_R_MISALIGNED);
 }
 
-void gp_tr_atomic(struct gp_tr *tr, const struct bpf_insn *insn)
+/* On a GPU by way of the run-time library, since the scope is not for LLVM's C interface to say. */
+static LLVMValueRef rmw_on_gpu(struct gp_tr *tr, uint8_t op, LLVMValueRef at, LLVMValueRef value,
+			       uint32_t size, bool relaxed)
+{
+	LLVMValueRef args[5] = { at, LLVMBuildZExt(tr->b, value, tr->i64, ""), gp_tr_const(tr, op),
+				 gp_tr_const(tr, size), gp_tr_const(tr, relaxed) };
+
+	return LLVMBuildTrunc(tr->b, gp_tr_rt(tr, "gp_rt_atomic", args, 5), LLVMTypeOf(value), "");
+}
+
+LLVMValueRef gp_tr_rmw(struct gp_tr *tr, uint8_t op, LLVMValueRef at, LLVMValueRef value, uint32_t size,
+		       bool relaxed)
 {
 	static const LLVMAtomicRMWBinOp ops[16] = {
 		[BPF_ADD >> 4] = LLVMAtomicRMWBinOpAdd,	  [BPF_OR >> 4] = LLVMAtomicRMWBinOpOr,
 		[BPF_AND >> 4] = LLVMAtomicRMWBinOpAnd,	  [BPF_XOR >> 4] = LLVMAtomicRMWBinOpXor,
 		[BPF_XCHG >> 4] = LLVMAtomicRMWBinOpXchg,
 	};
+	LLVMValueRef old;
+
+	if (tr->gpu)
+		return rmw_on_gpu(tr, op, at, value, size, relaxed);
+	old = LLVMBuildAtomicRMW(tr->b, ops[op >> 4 & 15], at, value,
+				 relaxed ? LLVMAtomicOrderingMonotonic
+					 : LLVMAtomicOrderingSequentiallyConsistent,
+				 0);
+	LLVMSetAlignment(old, size);
+	return old;
+}
+
+static LLVMValueRef compare_exchange(struct gp_tr *tr, LLVMValueRef at, LLVMValueRef expected,
+				     LLVMValueRef value, uint32_t size)
+{
+	LLVMValueRef old, args[4] = { at, expected, value, gp_tr_const(tr, size) };
+
+	if (tr->gpu) {
+		args[1] = LLVMBuildZExt(tr->b, expected, tr->i64, "");
+		args[2] = LLVMBuildZExt(tr->b, value, tr->i64, "");
+		old = gp_tr_rt(tr, "gp_rt_compare_exchange", args, 4);
+		return LLVMBuildTrunc(tr->b, old, LLVMTypeOf(value), "");
+	}
+	old = LLVMBuildAtomicCmpXchg(tr->b, at, expected, value, LLVMAtomicOrderingSequentiallyConsistent,
+				     LLVMAtomicOrderingSequentiallyConsistent, 0);
+	LLVMSetAlignment(old, size);
+	return LLVMBuildExtractValue(tr->b, old, 0, "");
+}
+
+void gp_tr_atomic(struct gp_tr *tr, const struct bpf_insn *insn)
+{
 	uint32_t size = gp_insn_size(insn);
 	LLVMTypeRef type = size == 8 ? tr->i64 : tr->i32;
 	bool fetch = insn->imm & BPF_FETCH;
 	LLVMValueRef at = gp_tr_address(tr, insn->dst_reg, insn->off, gp_tr_const(tr, size), true);
-	LLVMValueRef value, expected, old;
+	LLVMValueRef value, old;
 
 	check_alignment(tr, insn, at);
 	value = LLVMBuildTrunc(tr->b, gp_tr_handle(tr, insn->src_reg), type, "");
-	if (insn->imm == BPF_CMPXCHG) {
-		expected = LLVMBuildTrunc(tr->b, gp_tr_handle(tr, 0), type, "");
-		old = LLVMBuildAtomicCmpXchg(tr->b, at, expected, value,
-					     LLVMAtomicOrderingSequentiallyConsistent,
-					     LLVMAtomicOrderingSequentiallyConsistent, 0);
-		LLVMSetAlignment(old, size);
-		old = LLVMBuildExtractValue(tr->b, old, 0, "");
-	} else {
-		old = LLVMBuildAtomicRMW(tr->b, ops[insn->imm >> 4 & 15], at, value,
-					 fetch ? LLVMAtomicOrderingSequentiallyConsistent
-					       : LLVMAtomicOrderingMonotonic,
-					 0);
-		LLVMSetAlignment(old, size);
-	}
+	if (insn->imm == BPF_CMPXCHG)
+		old = compare_exchange(tr, at, LLVMBuildTrunc(tr->b, gp_tr_handle(tr, 0), type, ""), value,
+				       size);
+	else
+		old = gp_tr_rmw(tr, insn->imm & 0xf0, at, value, size, !fetch);
 	if (fetch)
 		gp_tr_set(tr, insn->imm == BPF_CMPXCHG ? 0 : insn->src_reg,
 			  LLVMBuildZExt(tr->b, old, tr->i64, ""));

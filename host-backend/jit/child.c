@@ -107,6 +107,7 @@ _Noreturn void gp_child_run(const struct gp_jit_request *request, int program, i
 	struct gp_code code = { 0 };
 	struct gp_prog prog;
 	int files[2] = { -1, -1 };
+	bool ok;
 
 	reply_fd = reply;
 	if (!read_program(request, program, &prog))
@@ -124,7 +125,10 @@ _Noreturn void gp_child_run(const struct gp_jit_request *request, int program, i
 	if (!gp_sandbox_enter(request->cpu_seconds, request->memory,
 			      GP_JIT_WALL_SECONDS(request->cpu_seconds)))
 		_exit(GP_CHILD_NO_SANDBOX);
-	if (gp_emit(&prog, request->cpu_seconds * 1000000000ull, &code, &result.verdict)) {
+	ok = request->kernel == GP_JIT_PROGRAM
+		     ? gp_emit(&prog, request->cpu_seconds * 1000000000ull, &code, &result.verdict)
+		     : gp_emit_kernel(request->kernel, &code, &result.verdict);
+	if (ok) {
 		if (code.size > GP_JIT_MAX_CODE || code.num_lines > GP_JIT_MAX_LINES ||
 		    !fill(files[0], code.bytes, code.size) ||
 		    (files[1] >= 0 && !fill(files[1], code.lines, code.num_lines * sizeof(*code.lines))))
@@ -133,6 +137,12 @@ _Noreturn void gp_child_run(const struct gp_jit_request *request, int program, i
 		result.entry = code.entry;
 		result.num_lines = code.num_lines;
 		result.frame_bytes = code.frame_bytes;
+		result.vgprs = code.vgprs;
+		result.sgprs = code.sgprs;
+		result.vgpr_spills = code.vgpr_spills;
+		result.sgpr_spills = code.sgpr_spills;
+		result.scratch_bytes = code.scratch_bytes;
+		result.lds_bytes = code.lds_bytes;
 		answer(&result, files);
 	} else {
 		answer(&result, NULL);

@@ -34,14 +34,14 @@ struct gp_jit {
 	pid_t pid;  /* -1: not ours */
 	int stop[2]; /* a socket pair; what is written to the first says gp_jit_stop() */
 	bool may_spawn;
-	char *program;
+	char *program, *target; /* @target: NULL or a GPU */
 	uint32_t cpu_seconds;
 	uint64_t memory;
 };
 
 static bool spawn(struct gp_jit *jit, GError **error)
 {
-	char *argv[] = { jit->program, (char *)"--fd", (char *)"3", NULL };
+	char *argv[] = { jit->program, (char *)"--fd", (char *)"3", NULL, NULL, NULL };
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attr;
 	sigset_t none;
@@ -51,6 +51,10 @@ static bool spawn(struct gp_jit *jit, GError **error)
 		g_set_error(error, G_FILE_ERROR, g_file_error_from_errno(errno), "socketpair: %s",
 			    g_strerror(errno));
 		return false;
+	}
+	if (jit->target) {
+		argv[3] = (char *)"--target";
+		argv[4] = jit->target;
 	}
 	sigemptyset(&none);
 	posix_spawn_file_actions_init(&actions);
@@ -108,6 +112,8 @@ struct gp_jit *gp_jit_new(const struct gp_jit_options *options, GError **error)
 		return jit;
 	}
 	jit->program = g_strdup(options->program);
+	if (options->target && options->target[0])
+		jit->target = g_strdup(options->target);
 	jit->may_spawn = true;
 	if (!spawn(jit, error)) {
 		gp_jit_free(jit);
@@ -126,6 +132,7 @@ void gp_jit_free(struct gp_jit *jit)
 			close(jit->stop[i]);
 	pthread_mutex_destroy(&jit->lock);
 	g_free(jit->program);
+	g_free(jit->target);
 	g_free(jit);
 }
 
@@ -213,6 +220,12 @@ static struct gp_image *map_image(const struct gp_jit_reply *reply, int fd, stru
 	image->code_bytes = reply->code_bytes;
 	image->entry = reply->entry;
 	image->cpu_ns = reply->cpu_ns;
+	image->vgprs = reply->vgprs;
+	image->sgprs = reply->sgprs;
+	image->vgpr_spills = reply->vgpr_spills;
+	image->sgpr_spills = reply->sgpr_spills;
+	image->scratch_bytes = reply->scratch_bytes;
+	image->lds_bytes = reply->lds_bytes;
 	image->refs = 1;
 	return image;
 }
@@ -292,10 +305,12 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-struct gp_image *gp_jit_compile(struct gp_jit *jit, const struct gp_prog *prog, struct gp_verdict *verdict)
+static struct gp_image *compile(struct gp_jit *jit, const struct gp_prog *prog, uint32_t kernel,
+				struct gp_verdict *verdict)
 {
 	struct gp_jit_request request = { .magic = GP_JIT_MAGIC,
 					  .version = GP_JIT_VERSION,
+					  .kernel = kernel,
 					  .cpu_seconds = jit->cpu_seconds,
 					  .memory = jit->memory,
 					  .size = gp_jit_prog_bytes(prog->num_maps, prog->num_insns) };
@@ -324,6 +339,18 @@ struct gp_image *gp_jit_compile(struct gp_jit *jit, const struct gp_prog *prog, 
 	if (image)
 		image->compile_ns = now_ns() - start;
 	return image;
+}
+
+struct gp_image *gp_jit_compile(struct gp_jit *jit, const struct gp_prog *prog, struct gp_verdict *verdict)
+{
+	return compile(jit, prog, GP_JIT_PROGRAM, verdict);
+}
+
+struct gp_image *gp_jit_kernel(struct gp_jit *jit, enum gp_kernel kernel, struct gp_verdict *verdict)
+{
+	static const struct gp_prog none;
+
+	return compile(jit, &none, kernel, verdict);
 }
 
 struct gp_image *gp_image_ref(struct gp_image *image)

@@ -27,8 +27,12 @@
 #include <llvm-c/Transforms/PassBuilder.h>
 #include <virtio_gpgpu.h>
 #include "jit/emit.h"
+#include "jit/gpu.h"
 #include "jit/lines.h"
 #include "jit/translate.h"
+
+static const char *cpu;
+static const struct gp_generation *gpu; /* or NULL: code for this machine */
 
 #define COMBINE "instcombine<max-iterations=1;no-use-loop-info;no-verify-fixpoint>"
 
@@ -67,9 +71,27 @@ static const struct tier {
 	  "globaldce,always-inline,globaldce,function(sroa,early-cse,simplifycfg,adce),globaldce", true },
 };
 
+/*
+ * For GPUs. Everything becomes the kernel, as far as that is bearable: the program's stack and the lane then live in
+ * registers, and LLVM knows of each access whether it is to scratch.
+ */
+static const struct tier gpu_tiers[] = {
+	{ 0, 0, 4000,
+	  "globaldce,always-inline,globaldce,function(sroa,infer-address-spaces,early-cse<memssa>,simplifycfg),"
+	  "cgscc(inline,function(sroa,early-cse<memssa>,simplifycfg)),globaldce,function(infer-address-spaces," COMBINE
+	  ",loop(loop-idiom,indvars,loop-deletion,loop-unroll-full),sroa,infer-address-spaces,"
+	  "early-cse<memssa>,correlated-propagation,simplifycfg,constraint-elimination,"
+	  "early-cse<memssa>,dse,loop-mssa(licm),adce,simplifycfg<hoist-common-insts;sink-common-insts;"
+	  "no-keep-loops>," COMBINE ",infer-address-spaces),globaldce",
+	  false },
+	{ 0, 0, GP_MAX_INSNS,
+	  "globaldce,always-inline,globaldce,function(sroa,infer-address-spaces,early-cse,simplifycfg,adce),globaldce",
+	  true },
+};
+
 static const struct tier *pick_tier(const struct gp_prog *prog)
 {
-	const struct tier *tier = tiers;
+	const struct tier *tier = gpu ? gpu_tiers : tiers;
 
 	while ((tier->kind && tier->kind != prog->kind) || (tier->flags & ~prog->flags) ||
 	       prog->num_insns > tier->max_insns)
@@ -77,7 +99,7 @@ static const struct tier *pick_tier(const struct gp_prog *prog)
 	return tier;
 }
 
-extern const uint8_t gp_rt_bitcode[], gp_rt_bitcode_end[];
+extern const uint8_t gp_rt_bitcode[], gp_rt_bitcode_end[], gp_rt_amdgcn[], gp_rt_amdgcn_end[];
 
 /* The run-time library as machine code, best first. */
 extern const uint8_t gp_rt_x86_64[], gp_rt_x86_64_end[], gp_rt_x86_64_v2[], gp_rt_x86_64_v2_end[],
@@ -96,7 +118,6 @@ static LLVMContextRef context;
 static LLVMModuleRef module;
 static LLVMTargetMachineRef machine, fast_machine;
 static const struct library *library;
-static const char *cpu;
 
 /* Errors that LLVM reported through the diagnostic handler; the first one's words. */
 static unsigned int errors;
@@ -156,12 +177,16 @@ static void set_target(LLVMValueRef fn)
 {
 	static const char *const drop[] = { "target-features", "tune-cpu" };
 
+	set_attribute(fn, "nounwind");
+	if (gpu) {
+		gp_gpu_function(fn, gpu);
+		return;
+	}
 	for (size_t i = 0; i < sizeof(drop) / sizeof(*drop); i++)
 		LLVMRemoveStringAttributeAtIndex(fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, drop[i],
 						 (unsigned int)strlen(drop[i]));
 	set_string_attribute(fn, "target-cpu", cpu);
 	set_string_attribute(fn, "no-jump-tables", "true");
-	set_attribute(fn, "nounwind");
 }
 
 /* The lane's own fields change; everything behind them (the environment, map headers) does not during a call. */
@@ -310,8 +335,13 @@ static bool generate(const char *entry, LLVMTargetMachineRef with, bool lines, s
 		return compiler_failed(verdict, "code", text ? text : "failed");
 	if (errors)
 		return compiler_failed(verdict, "code", first_error);
-	ok = gp_image_flatten((const uint8_t *)LLVMGetBufferStart(object), LLVMGetBufferSize(object),
-			      library->code, (size_t)(library->end - library->code), entry, code, why);
+	if (gpu)
+		ok = gp_image_flatten_gpu((const uint8_t *)LLVMGetBufferStart(object),
+					  LLVMGetBufferSize(object), entry, gpu, code, why);
+	else
+		ok = gp_image_flatten((const uint8_t *)LLVMGetBufferStart(object), LLVMGetBufferSize(object),
+				      library->code, (size_t)(library->end - library->code), entry, code,
+				      why);
 	if (ok && lines)
 		ok = gp_line_table((const uint8_t *)LLVMGetBufferStart(object), LLVMGetBufferSize(object),
 				   code, why);
@@ -344,6 +374,18 @@ static bool translate(const struct gp_prog *prog, struct gp_verdict *verdict)
 	return true;
 }
 
+/* What no GPU can do is refused by name. */
+static bool may_run_on_gpu(const struct gp_prog *prog, struct gp_verdict *verdict)
+{
+	if (!(prog->flags & GP_PROG_INTERLEAVE))
+		return true;
+	verdict->status = VIRTIO_GPGPU_S_REJECTED;
+	verdict->reason = VIRTIO_GPGPU_R_FLAGS;
+	snprintf(verdict->message, sizeof(verdict->message),
+		 "%s cannot stop lanes between accesses: interleavings are for the CPU", cpu);
+	return false;
+}
+
 static uint64_t cpu_ns(void)
 {
 	struct timespec ts;
@@ -354,13 +396,19 @@ static uint64_t cpu_ns(void)
 
 bool gp_emit(const struct gp_prog *prog, uint64_t budget_ns, struct gp_code *code, struct gp_verdict *verdict)
 {
-	const char *entry = prog->kind == VIRTIO_GPGPU_PROG_XDP ? "gp_entry_xdp" : "gp_entry_grid";
+	bool xdp = prog->kind == VIRTIO_GPGPU_PROG_XDP;
+	const char *entry = xdp ? "gp_entry_xdp" : "gp_entry_grid";
 	const struct tier *tier;
 	uint64_t start = cpu_ns();
 	bool fast, lines = prog->flags & GP_PROG_LINES;
 
 	if (!gp_validate(prog, verdict))
 		return false;
+	if (gpu) {
+		if (!may_run_on_gpu(prog, verdict))
+			return false;
+		entry = xdp ? "gp_kernel_packets" : "gp_kernel_grid";
+	}
 	tier = pick_tier(prog);
 	errors = 0;
 	frame_bytes = 0;
@@ -377,10 +425,25 @@ bool gp_emit(const struct gp_prog *prog, uint64_t budget_ns, struct gp_code *cod
 	return true;
 }
 
+bool gp_emit_kernel(enum gp_kernel kernel, struct gp_code *code, struct gp_verdict *verdict)
+{
+	static const char *const names[] = {
+		[GP_KERNEL_MAP_OPS] = "gp_kernel_map_ops", [GP_KERNEL_COPY] = "gp_kernel_copy"
+	};
+
+	if (!gpu || (size_t)kernel >= sizeof(names) / sizeof(*names) || !names[kernel])
+		return compiler_failed(verdict, "kernel", "there is none");
+	errors = 0;
+	make_internal(names[kernel], false);
+	return optimise(gpu_tiers, verdict) && generate(names[kernel], machine, false, code, verdict);
+}
+
+#define HOST_TRIPLE "x86_64-unknown-linux-gnu"
+
 static LLVMTargetMachineRef make_machine(LLVMTargetRef target, LLVMCodeGenOptLevel level)
 {
-	return LLVMCreateTargetMachine(target, "x86_64-unknown-linux-gnu", cpu, "", level, LLVMRelocPIC,
-				       LLVMCodeModelSmall);
+	return LLVMCreateTargetMachine(target, gpu ? GP_GPU_TRIPLE : HOST_TRIPLE, cpu,
+				       gpu ? gpu->features : "", level, LLVMRelocPIC, LLVMCodeModelSmall);
 }
 
 /*
@@ -443,40 +506,69 @@ static const char *warm_up(void)
 	return ok ? NULL : why;
 }
 
-const char *gp_emit_init(void)
+static void init_llvm(void)
 {
-	size_t size = (size_t)(gp_rt_bitcode_end - gp_rt_bitcode);
+	if (gpu) {
+		LLVMInitializeAMDGPUTargetInfo();
+		LLVMInitializeAMDGPUTarget();
+		LLVMInitializeAMDGPUTargetMC();
+		LLVMInitializeAMDGPUAsmPrinter();
+		LLVMInitializeAMDGPUAsmParser(); /* for inline assembly */
+		return;
+	}
+	LLVMInitializeX86TargetInfo();
+	LLVMInitializeX86Target();
+	LLVMInitializeX86TargetMC();
+	LLVMInitializeX86AsmPrinter();
+	LLVMInitializeX86AsmParser();
+}
+
+const char *gp_emit_init(const char *target_name)
+{
+	const uint8_t *bitcode = gp_rt_bitcode, *end = gp_rt_bitcode_end;
+	const char *triple = HOST_TRIPLE;
 	static char *message;
 	LLVMMemoryBufferRef buffer;
 	LLVMTargetDataRef data;
 	LLVMTargetRef target;
 	char *layout;
 
-	pick_cpu();
-	LLVMInitializeX86TargetInfo();
-	LLVMInitializeX86Target();
-	LLVMInitializeX86TargetMC();
-	LLVMInitializeX86AsmPrinter();
-	LLVMInitializeX86AsmParser(); /* for inline assembly */
+	if (target_name && target_name[0]) {
+		gpu = gp_generation_find(target_name);
+		if (!gpu)
+			return "no such target";
+		cpu = gpu->name;
+		triple = GP_GPU_TRIPLE;
+		bitcode = gp_rt_amdgcn;
+		end = gp_rt_amdgcn_end;
+	} else {
+		pick_cpu();
+	}
+	init_llvm();
 	context = LLVMContextCreate();
 	LLVMContextSetDiagnosticHandler(context, on_diagnostic, NULL);
 	LLVMContextSetDiscardValueNames(context, 0);
 
-	buffer = LLVMCreateMemoryBufferWithMemoryRange((const char *)gp_rt_bitcode, size, "rt", 0);
+	buffer = LLVMCreateMemoryBufferWithMemoryRange((const char *)bitcode, (size_t)(end - bitcode), "rt",
+						       0);
 	if (LLVMParseBitcodeInContext2(context, buffer, &module))
 		return errors ? first_error : "the run-time library's bitcode cannot be read";
-	if (LLVMGetTargetFromTriple("x86_64-unknown-linux-gnu", &target, &message))
+	if (LLVMGetTargetFromTriple(triple, &target, &message))
 		return message;
 	machine = make_machine(target, LLVMCodeGenLevelDefault);
 	fast_machine = make_machine(target, LLVMCodeGenLevelNone);
 	if (!machine || !fast_machine)
-		return "no machine for x86_64";
-	LLVMSetTarget(module, "x86_64-unknown-linux-gnu");
+		return "no machine for the target";
+	LLVMSetTarget(module, triple);
 	data = LLVMCreateTargetDataLayout(machine);
 	layout = LLVMCopyStringRepOfTargetData(data);
 	LLVMSetDataLayout(module, layout);
 	LLVMDisposeMessage(layout);
 	LLVMDisposeTargetData(data);
+	if (gpu) {
+		gp_gpu_spaces(module);
+		return warm_up();
+	}
 	mark_constants();
 	message = (char *)outline();
 	return message ? message : warm_up();

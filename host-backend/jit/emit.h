@@ -7,6 +7,7 @@
 
 #include <stddef.h>
 #include "bpf/prog.h"
+#include "rt/launch.h"
 
 struct gp_code {
 	uint8_t *bytes; /* flat, free of relocations; free() */
@@ -18,18 +19,21 @@ struct gp_code {
 	struct gp_line *lines; /* free() */
 	uint32_t num_lines;
 	uint32_t frame_bytes;
+	/* GPUs: of a lane, but the scalar ones of a wave; bytes of a lane, of a work group */
+	uint32_t vgprs, sgprs, vgpr_spills, sgpr_spills, scratch_bytes, lds_bytes;
 };
 
 #define GP_NOT_PLACED UINT32_MAX
 
 /*
  * gp_emit_init() - load LLVM, the run-time library and the target; once, before the zygote forks.
+ * @target: an AMD GPU ("gfx1030", amdgpu/generations.h); NULL or "": this machine.
  *
  * Return: NULL, or what went wrong.
  */
-const char *gp_emit_init(void);
+const char *gp_emit_init(const char *target);
 
-/* gp_emit_target() - the CPU that code is made for, as "x86-64-v3". */
+/* gp_emit_target() - what code is made for, as "x86-64-v3", "gfx1030". */
 const char *gp_emit_target(void);
 
 /*
@@ -41,6 +45,11 @@ const char *gp_emit_target(void);
  */
 bool gp_emit(const struct gp_prog *prog, uint64_t budget_ns, struct gp_code *code,
 	     struct gp_verdict *verdict);
+
+/*
+ * gp_emit_kernel() - likewise, a kernel that is no program's: GP_KERNEL_MAP_OPS, GP_KERNEL_COPY. GPUs only.
+ */
+bool gp_emit_kernel(enum gp_kernel kernel, struct gp_code *code, struct gp_verdict *verdict);
 
 /*
  * gp_emit_on_fatal() - what to do when LLVM gives up: called with a message and must not return.
@@ -57,5 +66,13 @@ void gp_emit_on_fatal(void (*fatal)(const char *message));
  */
 bool gp_image_flatten(const uint8_t *elf, size_t size, const uint8_t *library, size_t library_size,
 		      const char *entry, struct gp_code *code, char error[GP_MESSAGE]);
+
+/*
+ * gp_image_flatten_gpu() - likewise for an AMD GPU (image_gpu.c). @kernel: its name; the image's entry is the kernel's
+ * descriptor.
+ */
+struct gp_generation;
+bool gp_image_flatten_gpu(const uint8_t *elf, size_t size, const char *kernel,
+			  const struct gp_generation *gen, struct gp_code *code, char error[GP_MESSAGE]);
 
 #endif

@@ -16,6 +16,7 @@
 
 #include <glib.h>
 #include "bpf/prog.h"
+#include "rt/launch.h"
 
 struct gp_jit;
 
@@ -24,6 +25,8 @@ struct gp_jit_options {
 	int fd; /* connected SOCK_SEQPACKET to a gpgpu-jit, or -1; ownership passes */
 	uint32_t cpu_seconds; /* per compile; 0: 2 */
 	uint64_t memory; /* bytes of address space per compile; 0: 1 GiB */
+	const char *
+		target; /* with @program: an AMD GPU, as "gfx1030" (amdgpu/generations.h); NULL or "": this machine */
 };
 
 /* gp_jit_new() - connect to or spawn the compiler. Return: NULL and @error set on failure. */
@@ -37,16 +40,18 @@ void gp_jit_free(struct gp_jit *jit);
 void gp_jit_no_respawn(struct gp_jit *jit);
 
 struct gp_image {
-	void *code;  /* mapped read-execute */
+	void *code; /* mapped read-execute */
 	size_t map_bytes;
 	uint32_t code_bytes;
-	uint32_t entry; /* byte offset of gp_xdp_entry or gp_grid_entry in @code */
+	uint32_t entry; /* byte offset in @code: of gp_xdp_entry or gp_grid_entry; GPUs: of the kernel descriptor */
 	uint64_t compile_ns; /* wall time of the compile */
 	uint64_t cpu_ns; /* CPU time it took; metered per VM */
 	/* with GP_PROG_LINES */
 	struct gp_line *lines; /* sorted by offset */
 	uint32_t num_lines;
 	uint32_t frame_bytes; /* of stack that the program's own functions take, at most */
+	/* GPUs: registers of a lane, scalar ones of a wave; how many values had to leave them; bytes of a lane, a group */
+	uint32_t vgprs, sgprs, vgpr_spills, sgpr_spills, scratch_bytes, lds_bytes;
 	int refs;
 	struct gp_image *better; /* of the same program, made later, or NULL; gp_image_best() */
 };
@@ -71,12 +76,16 @@ static inline size_t gp_image_bytes(const struct gp_image *image)
 void gp_image_improve(struct gp_image *image, struct gp_image *better);
 
 /*
- * gp_jit_compile() - compile a validated program for the CPU.
+ * gp_jit_compile() - compile a validated program for the compiler's target.
  * @verdict: out: OK, or REJECTED / LIMIT with reason, instruction and message.
  *
  * Return: an image to be freed with gp_image_unref(), or NULL.
  */
 struct gp_image *gp_jit_compile(struct gp_jit *jit, const struct gp_prog *prog, struct gp_verdict *verdict);
+
+/* gp_jit_kernel() - likewise, what runs on a GPU and is no program's: GP_KERNEL_MAP_OPS, GP_KERNEL_COPY. */
+struct gp_image *gp_jit_kernel(struct gp_jit *jit, enum gp_kernel kernel, struct gp_verdict *verdict);
+
 struct gp_image *gp_image_ref(struct gp_image *image);
 void gp_image_unref(struct gp_image *image);
 

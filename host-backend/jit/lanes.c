@@ -17,14 +17,6 @@
 #include "bpf/sums.h"
 #include "jit/translate.h"
 
-static LLVMAtomicRMWBinOp rmw(uint8_t op)
-{
-	return op == BPF_ADD   ? LLVMAtomicRMWBinOpAdd
-	       : op == BPF_OR  ? LLVMAtomicRMWBinOpOr
-	       : op == BPF_AND ? LLVMAtomicRMWBinOpAnd
-			       : LLVMAtomicRMWBinOpXor;
-}
-
 static LLVMValueRef apply(struct gp_tr *tr, uint8_t op, LLVMValueRef a, LLVMValueRef b)
 {
 	return op == BPF_ADD   ? LLVMBuildAdd(tr->b, a, b, "")
@@ -60,14 +52,6 @@ static LLVMValueRef plain(struct gp_tr *tr, uint8_t op, LLVMValueRef at, LLVMVal
 	return old;
 }
 
-static LLVMValueRef atomic(struct gp_tr *tr, uint8_t op, LLVMValueRef at, LLVMValueRef value, uint32_t size)
-{
-	LLVMValueRef old = LLVMBuildAtomicRMW(tr->b, rmw(op), at, value, LLVMAtomicOrderingMonotonic, 0);
-
-	LLVMSetAlignment(old, size);
-	return old;
-}
-
 /* The operation on memory. Return: what was there before. */
 static LLVMValueRef operate(struct gp_tr *tr, const struct bpf_insn *insn, uint8_t op, LLVMValueRef at,
 			    LLVMValueRef value)
@@ -77,7 +61,7 @@ static LLVMValueRef operate(struct gp_tr *tr, const struct bpf_insn *insn, uint8
 	LLVMBasicBlockRef next, blocks[2];
 
 	if (LLVMIsAConstantInt(is_aligned) && LLVMConstIntGetZExtValue(is_aligned))
-		return atomic(tr, op, at, value, size);
+		return gp_tr_rmw(tr, op, at, value, size, true);
 	blocks[0] = LLVMAppendBasicBlockInContext(tr->ctx, tr->fn, "");
 	blocks[1] = LLVMAppendBasicBlockInContext(tr->ctx, tr->fn, "");
 	next = LLVMAppendBasicBlockInContext(tr->ctx, tr->fn, "");
@@ -85,7 +69,8 @@ static LLVMValueRef operate(struct gp_tr *tr, const struct bpf_insn *insn, uint8
 	LLVMSetMetadata(branch, tr->md_prof, LLVMMetadataAsValue(tr->ctx, tr->unlikely));
 
 	LLVMPositionBuilderAtEnd(tr->b, blocks[0]);
-	values[0] = atomic(tr, op, at, value, size);
+	values[0] = gp_tr_rmw(tr, op, at, value, size, true);
+	blocks[0] = LLVMGetInsertBlock(tr->b);
 	LLVMBuildBr(tr->b, next);
 
 	LLVMPositionBuilderAtEnd(tr->b, blocks[1]);

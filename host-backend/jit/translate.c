@@ -10,6 +10,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <virtio_gpgpu.h>
 #include "bpf/opcodes.h"
 #include "jit/translate.h"
@@ -317,6 +318,7 @@ const char *gp_translate(LLVMModuleRef mod, const struct gp_prog *prog, const st
 	if (!tr)
 		return "memory";
 	tr->mod = mod;
+	tr->gpu = !strncmp(LLVMGetTarget(mod), "amdgcn", 6);
 	tr->prog = prog;
 	tr->cfg = cfg;
 	tr->kinds = kinds;

@@ -36,6 +36,7 @@ struct gp_tr {
 	LLVMMetadataRef unlikely;
 	unsigned int md_prof;
 
+	bool gpu; /* nothing runs ahead of a check there; atomic operations have a scope */
 	const struct gp_prog *prog;
 	const struct gp_cfg *cfg;
 	struct gp_kinds *kinds;
@@ -118,6 +119,13 @@ void gp_tr_stack(struct gp_tr *tr, LLVMValueRef caller_stack);
  * Return: the address.
  */
 LLVMValueRef gp_tr_address(struct gp_tr *tr, int reg, int64_t off, LLVMValueRef size, bool write);
+
+/*
+ * gp_tr_rmw() - an atomic operation on @size bytes, aligned to that: BPF_ADD, BPF_OR, BPF_AND, BPF_XOR, BPF_XCHG.
+ * @relaxed: it orders nothing. Return: what was there, as @value's type.
+ */
+LLVMValueRef gp_tr_rmw(struct gp_tr *tr, uint8_t op, LLVMValueRef at, LLVMValueRef value, uint32_t size,
+		       bool relaxed);
 
 void gp_tr_load(struct gp_tr *tr, const struct bpf_insn *insn);
 void gp_tr_store(struct gp_tr *tr, const struct bpf_insn *insn);

@@ -124,5 +124,7 @@ LLVMValueRef gp_tr_opaque(struct gp_tr *tr, LLVMValueRef value, uint32_t mask)
 {
 	LLVMValueRef args[2] = { value, LLVMConstInt(tr->i32, mask, 0) };
 
+	if (tr->gpu)
+		return LLVMBuildAnd(tr->b, args[0], args[1], "");
 	return gp_tr_asm(tr, "andl $2, $0", "=r,0,i,~{flags}", tr->i32, args, 2);
 }

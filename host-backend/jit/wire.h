@@ -17,7 +17,7 @@
 #include "bpf/prog.h"
 
 #define GP_JIT_MAGIC	 0x4a504747u /* "GGPJ" */
-#define GP_JIT_VERSION	 2
+#define GP_JIT_VERSION	 3
 #define GP_JIT_MAX_LINES (4u << 20)
 #define GP_JIT_MAX_CODE	 (64u << 20)
 #define GP_JIT_SEALS	 (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
@@ -25,12 +25,14 @@
 /* A wall-clock second per CPU second would be too little on a busy host. */
 #define GP_JIT_WALL_SECONDS(cpu) (5 + 5 * (cpu))
 
+#define GP_JIT_PROGRAM		 UINT32_MAX
+
 struct gp_jit_request {
 	uint32_t magic, version;
 	uint32_t cpu_seconds;
-	uint32_t reserved;
+	uint32_t kernel; /* GP_JIT_PROGRAM, or an enum gp_kernel that is no program's: the program is not looked at */
 	uint64_t memory; /* bytes of address space */
-	uint64_t size;  /* bytes of the program's memory file */
+	uint64_t size; /* bytes of the program's memory file */
 };
 
 struct gp_jit_prog {
@@ -45,6 +47,7 @@ struct gp_jit_reply {
 	uint32_t entry;
 	uint32_t num_lines;
 	uint32_t frame_bytes;
+	uint32_t vgprs, sgprs, vgpr_spills, sgpr_spills, scratch_bytes, lds_bytes;
 	uint32_t reserved;
 	uint64_t cpu_ns;
 	struct gp_verdict verdict;

@@ -43,11 +43,12 @@ static const char *listen_path;
 
 static void usage(FILE *to)
 {
-	fprintf(to, "usage: gpgpu-jit --fd N | --listen PATH\n"
+	fprintf(to, "usage: gpgpu-jit --fd N | --listen PATH [--target NAME]\n"
 		    "\n"
 		    "Compiles BPF programs for gpgpu-worker. Usually started by it.\n"
 		    "  --fd N         serve the connected SOCK_SEQPACKET socket N, end with it\n"
-		    "  --listen PATH  make a socket at PATH and serve whoever connects\n");
+		    "  --listen PATH  make a socket at PATH and serve whoever connects\n"
+		    "  --target NAME  compile for an AMD GPU, as gfx1030, instead of this machine\n");
 }
 
 static _Noreturn void die(const char *what, const char *why)
@@ -228,10 +229,11 @@ int main(int argc, char **argv)
 	static const struct option options[] = {
 		{ "fd", required_argument, NULL, 'f' },
 		{ "listen", required_argument, NULL, 'l' },
+		{ "target", required_argument, NULL, 't' },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
-	const char *error;
+	const char *error, *target = NULL;
 	sigset_t signals;
 	int c;
 
@@ -240,6 +242,8 @@ int main(int argc, char **argv)
 			take_fd(optarg);
 		} else if (c == 'l' && !num_engines && listen_fd < 0) {
 			listen_at(optarg);
+		} else if (c == 't') {
+			target = optarg;
 		} else {
 			usage(c == 'h' ? stdout : stderr);
 			return c != 'h';
@@ -259,7 +263,7 @@ int main(int argc, char **argv)
 		die("signalfd", strerror(errno));
 	if (!gp_sandbox_prepare())
 		die("system call filter", strerror(errno));
-	error = gp_emit_init();
+	error = gp_emit_init(target);
 	if (error)
 		die("LLVM", error);
 	run();

@@ -22,6 +22,11 @@
 #include <stdint.h>
 #include <stddef.h>
 
+/* Whether this build of the library has the guest's map operations: a GPU runs them itself. */
+#if !defined(GP_RT_BITCODE) || defined(__AMDGCN__)
+#define GP_RT_MAP_OPS
+#endif
+
 /* Region numbers. 0 is no region, so that a small integer is never a pointer that resolves. */
 enum gp_region_id {
 	GP_REGION_NONE = 0,

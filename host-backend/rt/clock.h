@@ -15,6 +15,8 @@ static inline uint64_t gp_ticks(void)
 
 	__asm__ volatile("mrs %0, cntvct_el0" : "=r"(t));
 	return t;
+#elif defined(__AMDGCN__)
+	return __builtin_readsteadycounter();
 #else
 	return 0;
 #endif

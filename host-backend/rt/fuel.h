@@ -14,6 +14,7 @@
 #ifndef GPGPU_RT_FUEL_H
 #define GPGPU_RT_FUEL_H
 
+#include "clock.h"
 #include "mem.h"
 #include "rt.h"
 
@@ -24,12 +25,27 @@
 /* Not atomic for the compiler's sake: it would order the program's other accesses around it. */
 GP_ALWAYS uint32_t gp_stop_value(const struct gp_env *env)
 {
+#if defined(__AMDGCN__)
+	/* Past the GPU's caches. */
+	return __scoped_atomic_load_n(env->stop, __ATOMIC_RELAXED, __MEMORY_SCOPE_SYSTEM);
+#else
 	return *env->stop;
+#endif
 }
 
 GP_ALWAYS uint64_t gp_first_portion(uint64_t fuel)
 {
 	return fuel < GP_FUEL_PORTION ? fuel : GP_FUEL_PORTION;
+}
+
+/* gp_late() - a launch also has a deadline, since lanes that go different ways take their turns (launch.h). */
+GP_ALWAYS bool gp_late(const struct gp_lane *lane)
+{
+#if defined(__AMDGCN__)
+	return lane->deadline != UINT64_MAX && gp_ticks() > lane->deadline;
+#else
+	return false;
+#endif
 }
 
 /* Return: whether the lane is out of fuel. */
@@ -43,7 +59,7 @@ GP_ALWAYS bool gp_burn(struct gp_lane *lane, uint64_t cost)
 	}
 	if (more > lane->reserve)
 		more = lane->reserve;
-	if (lane->fuel + more < cost || gp_stop_value(lane->env) == GP_STOP_NOW) {
+	if (lane->fuel + more < cost || gp_stop_value(lane->env) == GP_STOP_NOW || gp_late(lane)) {
 		lane->fuel = lane->reserve = 0;
 		return true;
 	}

@@ -111,9 +111,16 @@ enum gp_kernel {
 	GP_KERNEL_COPY,
 };
 
-void gp_kernel_packets(struct gp_launch *launch);
-void gp_kernel_grid(struct gp_launch *launch);
-void gp_kernel_map_ops(struct gp_launch *launch);
-void gp_kernel_copy(struct gp_launch *launch);
+#if defined(__AMDGCN__)
+#define GP_KERNEL __attribute__((amdgpu_kernel))
+#else
+#define GP_KERNEL
+extern __thread uint64_t gp_kernel_lane; /* native: the lane that the next call runs */
+#endif
+
+GP_KERNEL void gp_kernel_packets(struct gp_launch *launch);
+GP_KERNEL void gp_kernel_grid(struct gp_launch *launch);
+GP_KERNEL void gp_kernel_map_ops(struct gp_launch *launch);
+GP_KERNEL void gp_kernel_copy(struct gp_launch *launch);
 
 #endif

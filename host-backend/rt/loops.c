@@ -10,8 +10,8 @@
  * has left reserved. A tail call ends it in the same way (tail.c). A stop asked for by
  * the engine is seen between any two lanes, and by a lane that needs more fuel (fuel.h). Natively this is for tests, which bring a gp_prog() of their own.
  */
-#include <linux/bpf.h>
 #include "fuel.h"
+#include "loops.h"
 #include "mem.h"
 #include "rt.h"
 
@@ -23,25 +23,6 @@ GP_ALWAYS void gp_note_fault(struct gp_faults *faults, const struct gp_lane *lan
 		faults->first = item;
 		faults->reason = lane->fault;
 		faults->insn = lane->fault_insn;
-	}
-}
-
-GP_ALWAYS void gp_end_packet(struct gp_lane *lane, struct gp_packet_out *out, int64_t ret)
-{
-	uint32_t verdict = (uint32_t)ret;
-
-	if (gp_unlikely(lane->fault || verdict > XDP_REDIRECT))
-		verdict = XDP_ABORTED;
-	out->verdict = verdict;
-	out->egress_port = verdict == XDP_REDIRECT ? lane->egress_port : 0;
-	out->data_off = lane->data_off;
-	out->data_len = lane->data_end - lane->data_off;
-	out->meta_len = (uint16_t)(lane->data_off - lane->meta_off);
-	out->fault = (uint16_t)lane->fault;
-	out->fault_insn = lane->fault_insn;
-	if (gp_unlikely(lane->fault == GP_FAULT_TAIL)) {
-		out->egress_port = lane->tail_map;
-		out->fault_insn = lane->tail_index;
 	}
 }
 
@@ -76,21 +57,6 @@ uint64_t gp_entry_xdp(const struct gp_env *env, struct gp_thread *thread, const 
 			gp_note_fault(faults, &lane, i);
 	}
 	return i - first;
-}
-
-/* Where work item @item is in the grid. */
-static void gp_grid_place(struct gp_lane *at, const struct gp_grid *grid, uint64_t item)
-{
-	uint64_t row = item / grid->size[0];
-	int d;
-
-	at->gid[0] = (uint32_t)(item % grid->size[0]);
-	at->gid[1] = (uint32_t)(row % grid->size[1]);
-	at->gid[2] = (uint32_t)(row / grid->size[1]);
-	for (d = 0; d < 3; d++) {
-		at->lid[d] = at->gid[d] % grid->group[d];
-		at->grp[d] = at->gid[d] / grid->group[d];
-	}
 }
 
 /* One step along x. Return: false at the end of a row. */

@@ -108,7 +108,7 @@ static void gp_hash_put(struct gp_map *map, uint32_t at, const uint8_t *value, u
 	}
 }
 
-#ifndef GP_RT_BITCODE
+#ifdef GP_RT_MAP_OPS
 static void gp_hash_get(const struct gp_map *map, uint32_t at, uint8_t *value)
 {
 	const uint8_t *from = gp_hash_value(map, at);
@@ -269,7 +269,7 @@ int64_t gp_hash_delete(struct gp_map *map, const uint8_t *key, uint8_t *value, u
 	*steps += n;
 	if (at) {
 		e = gp_hash_elem(map, at - 1, map->key_size);
-#ifndef GP_RT_BITCODE
+#ifdef GP_RT_MAP_OPS
 		if (value)
 			gp_hash_get(map, at, value);
 #endif
@@ -283,7 +283,7 @@ int64_t gp_hash_delete(struct gp_map *map, const uint8_t *key, uint8_t *value, u
 	return 0;
 }
 
-#ifndef GP_RT_BITCODE
+#ifdef GP_RT_MAP_OPS
 /* Under the lock: without it the element could become another key's between the walk and the copy. */
 int gp_hash_copy(struct gp_map *map, const uint8_t *key, uint8_t *value)
 {

@@ -301,7 +301,7 @@ int64_t gp_lpm_delete(struct gp_map *map, const uint8_t *key, uint32_t *steps)
 	return err;
 }
 
-#ifndef GP_RT_BITCODE
+#ifdef GP_RT_MAP_OPS
 int gp_lpm_copy(struct gp_map *map, const uint8_t *key, uint8_t *value)
 {
 	struct gp_lpm_key k;

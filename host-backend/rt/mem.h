@@ -13,6 +13,9 @@
 #include <stdint.h>
 #include <stdbool.h>
 #include <string.h>
+#if defined(__AMDGCN__)
+#include "rt/gpu.h"
+#endif
 
 #define GP_ALWAYS      static inline __attribute__((always_inline))
 #define gp_likely(x)   __builtin_expect(!!(x), 1)
@@ -21,7 +24,11 @@
 /* A value that the compiler knows nothing about, and cannot get again from where it came from. */
 GP_ALWAYS uint64_t gp_opaque(uint64_t x)
 {
+#if defined(__AMDGCN__)
+	__asm__("" : "+v"(x)); /* a register that has a value for each lane */
+#else
 	__asm__("" : "+r"(x));
+#endif
 	return x;
 }
 
@@ -33,7 +40,11 @@ GP_ALWAYS uint64_t gp_opaque(uint64_t x)
  */
 GP_ALWAYS uint64_t gp_if_room(uint64_t room)
 {
+#if defined(__AMDGCN__)
+	return ~0ull; /* a GPU runs nothing ahead of a branch */
+#else
 	return gp_opaque(~(uint64_t)((int64_t)gp_opaque(room) >> 63));
+#endif
 }
 
 GP_ALWAYS uint32_t gp_load32(const uint32_t *p)
@@ -70,6 +81,8 @@ GP_ALWAYS void gp_pause(void)
 {
 #if defined(__x86_64__)
 	__builtin_ia32_pause();
+#elif defined(__AMDGCN__)
+	__builtin_amdgcn_s_sleep(1);
 #endif
 }
 
@@ -166,6 +179,14 @@ GP_ALWAYS void gp_copy_out(uint8_t *to, const uint8_t *from, uint32_t size)
 		memcpy(to + (uint64_t)i * 8, &v, left < 8 ? left : 8);
 	}
 }
+
+/*
+ * gp_each_lane() - before a statement that takes locks and lets go of them: on a GPU, for one lane of a wave after the
+ * other (gpu.h). The statement must not be left but at its end.
+ */
+#ifndef gp_each_lane
+#define gp_each_lane()
+#endif
 
 /*
  * A lock word: bit 0 is the lock, the rest counts what readers must notice (an element that left its place).

@@ -233,7 +233,7 @@ GP_RT int64_t gp_helper_perf_output(struct gp_lane *lane, struct gp_map *map, ui
 
 /* ------------------------------------------------------------------- reader */
 
-#ifndef GP_RT_BITCODE
+#ifdef GP_RT_MAP_OPS
 static bool gp_has_records(const struct gp_map *map)
 {
 	return map->type == VIRTIO_GPGPU_MAP_RINGBUF || map->type == VIRTIO_GPGPU_MAP_PERF_EVENT_ARRAY;

@@ -57,6 +57,9 @@ struct gp_lane {
 	uint32_t egress_port;  /* of the last redirect */
 	uint64_t fuel;   /* left of the portion at hand */
 	uint64_t reserve; /* not yet handed out (fuel.h) */
+#if defined(__AMDGCN__)
+	uint64_t deadline; /* of gp_ticks(): the lane's time is over */
+#endif
 	uint32_t fault, fault_insn; /* VIRTIO_GPGPU_R_*, 0: none */
 	struct gp_region stack; /* set by the program where a handle may point at it */
 	uint32_t gid[3], lid[3], grp[3];
@@ -124,6 +127,13 @@ struct gp_map *gp_rt_inner(struct gp_lane *lane, const struct gp_map *outer, uin
 
 /* gp_rt_map_bias() - from the handle of a map to that of offset 0 of its values. */
 uint64_t gp_rt_map_bias(uint64_t handle);
+
+/*
+ * GPUs: atomic operations. @op: BPF_ADD, BPF_OR, BPF_AND, BPF_XOR, BPF_XCHG. @at is aligned to @size. Return: what was
+ * there.
+ */
+uint64_t gp_rt_atomic(uint8_t *at, uint64_t value, uint32_t op, uint32_t size, uint32_t relaxed);
+uint64_t gp_rt_compare_exchange(uint8_t *at, uint64_t expected, uint64_t value, uint32_t size);
 
 /* --------------------------------------------------------------------- lane */
 

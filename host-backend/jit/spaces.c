@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * spaces.c - tells LLVM which memory the run-time library's pointers point at, on a GPU.
+ *
+ * The library is C, where a pointer may point anywhere, and an access to just anywhere is slow on a GPU: for each lane
+ * the hardware finds out whether that is scratch. But what can be reached through a launch (rt/launch.h)
+ * is global memory, and most of the structures there do not change while the launch runs, so that LLVM
+ * may read them once, and for all lanes of a wave at once where they all read the same.
+ *
+ * Which structure a load reads says its type tag (!tbaa), which clang writes for other reasons. So a load
+ * from one of the structures below reads constant memory (address space 4), and a pointer that is loaded from any
+ * structure but the lane's own is one to global memory (1). LLVM's pass infer-address-spaces does the rest once the library
+ * is inlined into a program. The tags are removed: nothing may rest on C's rules for them.
+ */
+#include <stdbool.h>
+#include <string.h>
+#include "jit/gpu.h"
+
+enum { SPACE_GLOBAL = 1, SPACE_CONSTANT = 4 };
+
+/* Not changed by anybody while a launch runs that reads them with a plain load. */
+static const char *const constant[] = { "gp_launch",	"gp_env",	  "gp_map",
+					"gp_region",	"gp_clock",	  "gp_grid",
+					"gp_packet_in", "gp_launch_part", "gp_launch_copy" };
+
+/* A lane's own, where pointers may be to its stack. */
+static const char *const own[] = { "gp_lane", "gp_window", "gp_text" };
+
+static bool among(const char *const *names, size_t count, const char *name)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(names[i], name))
+			return true;
+	return false;
+}
+
+#define MAX_OPERANDS 128
+
+/* The name of the structure that an access is to; of a scalar: the type's; "" where its tag says nothing. */
+static void accessed(LLVMValueRef load, unsigned int kind, char name[64])
+{
+	LLVMValueRef tag = LLVMGetMetadata(load, kind), node[MAX_OPERANDS];
+	unsigned int length = 0;
+	const char *text;
+
+	name[0] = 0;
+	if (!tag || LLVMGetMDNodeNumOperands(tag) > MAX_OPERANDS || !LLVMGetMDNodeNumOperands(tag))
+		return;
+	LLVMGetMDNodeOperands(tag, node);
+	tag = node[0]; /* the outermost type */
+	if (!LLVMIsAMDNode(tag) || LLVMGetMDNodeNumOperands(tag) > MAX_OPERANDS ||
+	    !LLVMGetMDNodeNumOperands(tag))
+		return;
+	LLVMGetMDNodeOperands(tag, node);
+	text = LLVMGetMDString(node[0], &length);
+	if (!text || length >= 64)
+		return;
+	memcpy(name, text, length);
+	name[length] = 0;
+}
+
+/* A load through @at of what @load loads. */
+static LLVMValueRef load_again(LLVMBuilderRef b, LLVMValueRef load, LLVMTypeRef type, LLVMValueRef at)
+{
+	LLVMValueRef again;
+
+	again = LLVMBuildLoad2(b, type, at, "");
+	LLVMSetAlignment(again, LLVMGetAlignment(load));
+	return again;
+}
+
+static void rewrite(LLVMBuilderRef b, LLVMContextRef ctx, LLVMValueRef load, const char *name)
+{
+	bool pointer = LLVMGetTypeKind(LLVMTypeOf(load)) == LLVMPointerTypeKind;
+	bool reads_constant = among(constant, sizeof(constant) / sizeof(*constant), name);
+	LLVMTypeRef type = LLVMTypeOf(load);
+	LLVMValueRef at = LLVMGetOperand(load, 0), again;
+
+	/* An element of a table of pointers has no structure: env->maps[n], env->inner[n]. */
+	if (pointer && !strcmp(name, "any pointer"))
+		reads_constant = true;
+	if (!reads_constant && !pointer)
+		return;
+	LLVMPositionBuilderBefore(b, load);
+	if (pointer)
+		type = LLVMPointerTypeInContext(ctx, SPACE_GLOBAL);
+	if (reads_constant)
+		at = LLVMBuildAddrSpaceCast(b, at, LLVMPointerTypeInContext(ctx, SPACE_CONSTANT), "");
+	again = load_again(b, load, type, at);
+	if (reads_constant)
+		LLVMSetMetadata(again, LLVMGetMDKindIDInContext(ctx, "invariant.load", 14),
+				LLVMMetadataAsValue(ctx, LLVMMDNodeInContext2(ctx, NULL, 0)));
+	if (pointer)
+		again = LLVMBuildAddrSpaceCast(b, again, LLVMTypeOf(load), "");
+	LLVMReplaceAllUsesWith(load, again);
+	LLVMInstructionEraseFromParent(load);
+}
+
+void gp_gpu_spaces(LLVMModuleRef mod)
+{
+	LLVMContextRef ctx = LLVMGetModuleContext(mod);
+	LLVMBuilderRef b = LLVMCreateBuilderInContext(ctx);
+	unsigned int kind = LLVMGetMDKindIDInContext(ctx, "tbaa", 4);
+	unsigned int copies = LLVMGetMDKindIDInContext(ctx, "tbaa.struct", 11);
+	char name[64];
+
+	for (LLVMValueRef fn = LLVMGetFirstFunction(mod); fn; fn = LLVMGetNextFunction(fn)) {
+		for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb)) {
+			LLVMValueRef next;
+
+			for (LLVMValueRef v = LLVMGetFirstInstruction(bb); v; v = next) {
+				next = LLVMGetNextInstruction(v);
+				accessed(v, kind, name);
+				LLVMSetMetadata(v, kind, NULL);
+				LLVMSetMetadata(v, copies, NULL);
+				if (LLVMIsALoadInst(v) && !LLVMGetVolatile(v) &&
+				    LLVMGetOrdering(v) == LLVMAtomicOrderingNotAtomic && name[0] &&
+				    !among(own, sizeof(own) / sizeof(*own), name))
+					rewrite(b, ctx, v, name);
+			}
+		}
+	}
+	LLVMDisposeBuilder(b);
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * kernels.c - what a launch runs on a GPU (launch.h): one lane does one packet, one part, one work item or one
+ * piece of a copy; map operations are done by the first lane alone.
+ *
+ * The program inlines into its kernel, and struct gp_lane is taken apart into registers. What a lane has of its own
+ * (struct gp_thread: its CPU number, its random numbers) is a local variable here.
+ *
+ * Natively these are ordinary functions that run the lane gp_kernel_lane, for tests, which bring a gp_prog() of their
+ * own.
+ */
+#include "virtio_gpgpu.h"
+#include "clock.h"
+#include "fuel.h"
+#include "launch.h"
+#include "loops.h"
+#include "mem.h"
+#include "rt.h"
+
+#if defined(__AMDGCN__)
+GP_ALWAYS uint64_t gp_lane_number(const struct gp_launch *launch)
+{
+	return (uint64_t)__builtin_amdgcn_workgroup_id_x() * launch->group + __builtin_amdgcn_workitem_id_x();
+}
+#else
+__thread uint64_t gp_kernel_lane;
+
+GP_ALWAYS uint64_t gp_lane_number(const struct gp_launch *launch)
+{
+	return gp_kernel_lane;
+}
+#endif
+
+/* A bijection that leaves no bit where it was (the finaliser of splitmix64). */
+GP_ALWAYS uint64_t gp_scramble(uint64_t x)
+{
+	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9ull;
+	x = (x ^ x >> 27) * 0x94d049bb133111ebull;
+	return x ^ x >> 31;
+}
+
+GP_ALWAYS struct gp_thread gp_own_thread(const struct gp_launch *launch, uint64_t lane)
+{
+	struct gp_thread thread = {
+		.cpu = (uint32_t)lane % launch->num_cpus,
+		.random = gp_scramble(launch->seed + (launch->first + lane) * 0x9e3779b97f4a7c15ull),
+	};
+
+	return thread;
+}
+
+/* The fuel is opaque, so that it is each lane's own to the compiler, too (jit/fuel.c). */
+GP_ALWAYS void gp_start_lane(struct gp_lane *lane, const struct gp_launch *launch, uint64_t began)
+{
+	uint64_t fuel = gp_first_portion(launch->env.fuel);
+
+	lane->fuel = gp_opaque(fuel);
+	lane->reserve = launch->env.fuel - fuel;
+#if defined(__AMDGCN__)
+	lane->deadline = launch->ticks ? began + launch->ticks : UINT64_MAX;
+#endif
+}
+
+/* ------------------------------------------------------------------ packets */
+
+GP_ALWAYS void gp_run_packet(const struct gp_launch *launch, struct gp_thread *thread, uint64_t began,
+			     uint64_t n, bool stopped)
+{
+	const struct gp_packet_in *in = &launch->in[n];
+	struct gp_packet_out *out = &launch->out[n];
+	struct gp_lane lane = {
+		.env = &launch->env,
+		.thread = thread,
+		.base = launch->env.slots + n * launch->env.stride,
+		.data_off = in->data_off,
+		.data_end = in->data_off + in->data_len,
+		.meta_off = in->data_off - in->meta_len,
+		.ingress = in->ingress_port,
+		.rx_queue = in->rx_queue,
+	};
+	int64_t ret = 0;
+
+	gp_start_lane(&lane, launch, began);
+	if (gp_unlikely(stopped))
+		lane.fault = VIRTIO_GPGPU_R_OUT_OF_FUEL;
+	else
+		ret = gp_prog(&lane);
+	gp_end_packet(&lane, out, ret);
+	gp_lane_end(&lane);
+}
+
+GP_KERNEL void gp_kernel_packets(struct gp_launch *launch)
+{
+	uint64_t lane = gp_lane_number(launch), began = launch->ticks ? gp_ticks() : 0, item, end;
+	struct gp_launch_part *part = NULL;
+	struct gp_thread thread;
+	uint32_t stop, ran = 0;
+
+	if (lane >= launch->count)
+		return;
+	thread = gp_own_thread(launch, lane);
+	item = launch->first + lane;
+	end = item + 1;
+	if (launch->parts) {
+		part = &launch->parts[item];
+		item = part->next;
+		end = part->end;
+	}
+	for (; item < end; item++, ran++) {
+		stop = gp_stop_value(&launch->env);
+		if (part && stop != GP_STOP_NONE)
+			break;
+		gp_run_packet(launch, &thread, began, launch->order ? launch->order[item] : item,
+			      stop == GP_STOP_NOW);
+	}
+	if (part)
+		part->ran = ran;
+}
+
+/* --------------------------------------------------------------------- grids */
+
+GP_ALWAYS void gp_note_first(struct gp_launch *launch, const struct gp_lane *lane, uint64_t item)
+{
+	uint64_t first = (item - launch->first) << 32 | (uint64_t)(lane->fault & 0xffff) << 16 |
+			 (lane->fault_insn & 0xffff);
+
+	__atomic_fetch_add(&launch->fault_count, 1, __ATOMIC_RELAXED);
+#if defined(__AMDGCN__)
+	__atomic_fetch_min(&launch->fault_first, first, __ATOMIC_RELAXED);
+#else
+	if (first < launch->fault_first)
+		launch->fault_first = first;
+#endif
+}
+
+GP_KERNEL void gp_kernel_grid(struct gp_launch *launch)
+{
+	uint64_t n = gp_lane_number(launch), began = launch->ticks ? gp_ticks() : 0;
+	struct gp_thread thread;
+	struct gp_lane lane = { .env = &launch->env, .thread = &thread, .grid = &launch->grid };
+
+	if (n >= launch->count)
+		return;
+	thread = gp_own_thread(launch, n);
+	gp_grid_place(&lane, &launch->grid, launch->first + n);
+	gp_start_lane(&lane, launch, began);
+	if (gp_unlikely(gp_stop_value(&launch->env) == GP_STOP_NOW))
+		lane.fault = VIRTIO_GPGPU_R_OUT_OF_FUEL;
+	else
+		gp_prog(&lane);
+	gp_lane_end(&lane);
+	if (gp_unlikely(lane.fault))
+		gp_note_first(launch, &lane, launch->first + n);
+}
+
+/* ------------------------------------------------------------------ built in */
+
+GP_KERNEL void gp_kernel_map_ops(struct gp_launch *launch)
+{
+	uint32_t i;
+
+	if (gp_lane_number(launch) != 0)
+		return;
+	for (i = 0; i < launch->num_ops; i++)
+		gp_map_op_run(&launch->ops[i]);
+}
+
+/* Where source and destination are aligned alike a lane's piece is moved in words; else in bytes. */
+GP_KERNEL void gp_kernel_copy(struct gp_launch *launch)
+{
+	uint64_t lane = gp_lane_number(launch), at, left;
+	const struct gp_launch_copy *copy = &launch->copy;
+	uint32_t i, n;
+
+	if (lane >= launch->count)
+		return;
+	at = (launch->first + lane) * GP_COPY_LANE;
+	if (at >= copy->size)
+		return;
+	left = copy->size - at;
+	n = left < GP_COPY_LANE ? (uint32_t)left : GP_COPY_LANE;
+	if (n == GP_COPY_LANE && !(((uintptr_t)copy->dst | (uintptr_t)copy->src) & 3)) {
+		uint32_t *to = (uint32_t *)(void *)(copy->dst + at);
+		const uint32_t *from = (const uint32_t *)(const void *)(copy->src + at);
+
+		for (i = 0; i < GP_COPY_LANE / 4; i++)
+			to[i] = copy->src ? from[i] : copy->pattern;
+		return;
+	}
+	for (i = 0; i < n; i++)
+		copy->dst[at + i] = copy->src ? copy->src[at + i]
+					      : (uint8_t)(copy->pattern >> (at + i) % 4 * 8);
+}
