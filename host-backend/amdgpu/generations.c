@@ -73,7 +73,8 @@
 		.flat_scratch_init = false, .scratch_base = 0x210, .properties = PROP_KERNARG | PROP_WAVE32, \
 		.rsrc3 = RSRC3_GFX11,                                                                        \
 		.thread_mgmt = { 0x216, 0x217, 0x219, 0x21a, 0x22b, 0x22c, 0x22d, 0x22e },                   \
-		.thread_mgmt_index = false, .sdma = GP_SDMA_V5_2, .sdma_max = SDMA_30_BITS
+		.thread_mgmt_index = false, .interleave_reg = 0x22f, .interleave = 64, .sdma = GP_SDMA_V5_2, \
+		.sdma_max = SDMA_30_BITS
 
 #define GFX12(cpu)                                                                                    \
 	GFX11(cpu), .gfx = 12, .vgpr_alloc = 24, .vgpr_total = 1536, .scratch_wavesize_max = 0x3ffff, \

@@ -84,6 +84,8 @@ struct gp_generation {
 	uint16_t thread_mgmt[9]; /* COMPUTE_STATIC_THREAD_MGMT_SE*: all ones; 0 ends */
 	bool thread_mgmt_index; /* by SET_SH_REG_INDEX (0x9b), index 3 */
 	uint16_t zero[8]; /* registers that are to be 0; 0 ends */
+	uint16_t interleave_reg,
+		interleave; /* COMPUTE_DISPATCH_INTERLEAVE and its usual value; 0: there is none */
 
 	/* Caches. */
 	enum gp_acquire acquire;

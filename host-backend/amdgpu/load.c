@@ -87,9 +87,10 @@ static bool check_registers(const struct gp_generation *gen, const struct gp_gpu
 	if (vgprs > gen->vgpr_max)
 		REFUSE("kernel descriptor: %u vector registers, a wave has %u", vgprs, gen->vgpr_max);
 	if (gen->sgpr_code) {
-		sgprs = ((code->rsrc1 >> 6 & 0xf) / 2 + 1) * gen->sgpr_code;
+		/* allocated in steps of two */
+		sgprs = ((code->rsrc1 >> 6 & 0xf) / 2 + 1) * 2 * gen->sgpr_code;
 		/* vcc, flat_scratch and xnack_mask lie behind those that code can name */
-		sgpr_limit = (uint32_t)gp_round_up(gen->sgpr_max + 6u, gen->sgpr_code);
+		sgpr_limit = (uint32_t)gp_round_up(gen->sgpr_max + 6u, 2u * gen->sgpr_code);
 		if (sgprs > sgpr_limit)
 			REFUSE("kernel descriptor: %u scalar registers, a wave has %u", sgprs, sgpr_limit);
 	}

@@ -171,6 +171,10 @@ static void registers(struct out *out, const struct gp_generation *gen, const st
 		put64(out, dispatch->scratch >> 8);
 	}
 	set_all(out, gen->zero, sizeof(gen->zero) / sizeof(*gen->zero), 0, false);
+	if (gen->interleave_reg) {
+		set(out, gen->interleave_reg, 1);
+		put(out, gen->interleave);
+	}
 
 	if (dispatch->num_user) {
 		set(out, REG_USER_DATA_0, dispatch->num_user);

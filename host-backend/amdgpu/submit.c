@@ -158,7 +158,7 @@ static void set_user(const struct gp_generation *gen, const struct gp_gpu_code *
 		dispatch->user[n++] = (uint32_t)dispatch->scratch;
 		dispatch->user[n++] =
 			dispatch->scratch ? (uint32_t)(dispatch->scratch >> 32) | gen->scratch_word1 : 0;
-		dispatch->user[n++] = (uint32_t)dispatch->scratch_bytes;
+		dispatch->user[n++] = dispatch->scratch ? ~0u : 0;
 		dispatch->user[n++] = dispatch->scratch ? gen->scratch_word3 : 0;
 	}
 	dispatch->user[n++] = (uint32_t)arg;
