@@ -5,7 +5,7 @@
  * A buffer of kind SHM is a name for a range of memory that the guest has anyway, so ranges may
  * overlap. Device memory is the worker's own, zeroed and charged to the session.
  *
- * Threads: under the session's lock, but for gp_window_*(), which any thread may call.
+ * Threads: under the session's lock, but for gp_window_*() and gp_table_*(), which any thread may call.
  */
 #include <sys/mman.h>
 #include "engine.h"
@@ -35,42 +35,62 @@ static uint64_t round_page(uint64_t size)
 	return (size + PAGE - 1) & ~(uint64_t)(PAGE - 1);
 }
 
-void *gp_window_alloc(uint64_t size)
+static void *map_window(uint64_t size)
 {
 	uint64_t whole;
 	uint8_t *base;
 
-	if (!size || size > 1ull << 42)
-		return NULL;
-	if (__atomic_add_fetch(&num_windows, 1, __ATOMIC_RELAXED) > MAX_WINDOWS)
-		goto fail;
 	whole = GP_GUARD + window_bytes(size) + GP_GUARD;
 	base = mmap(NULL, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (base == MAP_FAILED)
-		goto fail;
-	if (mprotect(base + GP_GUARD, round_page(size), PROT_READ | PROT_WRITE)) {
-		munmap(base, whole);
-		goto fail;
-	}
-	return base + GP_GUARD;
-
-fail:
-	__atomic_sub_fetch(&num_windows, 1, __ATOMIC_RELAXED);
+		return NULL;
+	if (!mprotect(base + GP_GUARD, round_page(size), PROT_READ | PROT_WRITE))
+		return base + GP_GUARD;
+	munmap(base, whole);
 	return NULL;
 }
 
-void gp_window_free(void *base, uint64_t size)
+void *gp_window_alloc(struct gpgpu_engine *engine, uint64_t size, enum gp_mem mem)
+{
+	void *base = NULL;
+
+	if (!size || size > 1ull << 42)
+		return NULL;
+	if (__atomic_add_fetch(&num_windows, 1, __ATOMIC_RELAXED) <= MAX_WINDOWS)
+		base = engine->ops->alloc ? engine->ops->alloc(engine->device, size, mem) : map_window(size);
+	if (!base)
+		__atomic_sub_fetch(&num_windows, 1, __ATOMIC_RELAXED);
+	return base;
+}
+
+void gp_window_free(struct gpgpu_engine *engine, void *base, uint64_t size)
 {
 	if (!base)
 		return;
-	munmap((uint8_t *)base - GP_GUARD, GP_GUARD + window_bytes(size) + GP_GUARD);
+	if (engine->ops->free)
+		engine->ops->free(engine->device, base, size);
+	else
+		munmap((uint8_t *)base - GP_GUARD, GP_GUARD + window_bytes(size) + GP_GUARD);
 	__atomic_sub_fetch(&num_windows, 1, __ATOMIC_RELAXED);
+}
+
+void *gp_table_alloc(struct gpgpu_engine *engine, uint64_t size, enum gp_mem mem)
+{
+	return engine->ops->alloc ? engine->ops->alloc(engine->device, size, mem) : g_malloc0(size);
+}
+
+void gp_table_free(struct gpgpu_engine *engine, void *base, uint64_t size)
+{
+	if (base && engine->ops->free)
+		engine->ops->free(engine->device, base, size);
+	else
+		g_free(base);
 }
 
 void gp_buffer_release(struct gp_buffer *buffer)
 {
 	if (buffer->mem == VIRTIO_GPGPU_MEM_DEVICE)
-		gp_window_free(buffer->base, buffer->size);
+		gp_window_free(buffer->object.session->engine, buffer->base, buffer->size);
 	g_free(buffer);
 }
 
@@ -107,7 +127,7 @@ struct gp_result gp_cmd_buffer_create(struct gpgpu_session *s, struct gp_context
 	if (r->mem == VIRTIO_GPGPU_MEM_DEVICE) {
 		if (!gp_charge(s, r->size))
 			return GP_ERR(NO_MEMORY, MEMORY_LIMIT, s->memory_limit);
-		base = gp_window_alloc(r->size);
+		base = gp_window_alloc(s->engine, r->size, GP_MEM_DEVICE);
 		if (!base) {
 			gp_uncharge(s, r->size);
 			return GP_ERR(NO_MEMORY, HOST_MEMORY, r->size);

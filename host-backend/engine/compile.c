@@ -509,7 +509,15 @@ void gp_compiles_cancel(struct gpgpu_session *s, const struct gp_context *ctx, s
 	}
 }
 
-struct gp_compiler *gp_compiler_new(const struct gpgpu_engine_options *options, GError **error)
+struct gp_image *gp_compiler_kernel(struct gp_compiler *compiler, uint32_t kernel, char why[GP_MESSAGE])
+{
+	/* XX jit */
+	g_strlcpy(why, "the compiler has no kernels", GP_MESSAGE);
+	return NULL;
+}
+
+struct gp_compiler *gp_compiler_new(struct gpgpu_engine *engine, const struct gpgpu_engine_options *options,
+				    GError **error)
 {
 	struct gp_compiler *compiler = g_new0(struct gp_compiler, 1);
 
@@ -521,7 +529,8 @@ struct gp_compiler *gp_compiler_new(const struct gpgpu_engine_options *options, 
 	compiler->jit_watch = -1;
 	compiler->connect = options->jit_connect;
 	compiler->opaque = options->jit_opaque;
-	compiler->one_step = options->one_step;
+	/* What a GPU has been given is not changed behind its back. */
+	compiler->one_step = options->one_step || engine->lanes;
 	if (compiler->connect) {
 		if (!connect_jit(compiler)) {
 			g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_NOENT, "cannot reach the compiler");

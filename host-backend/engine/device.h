@@ -12,19 +12,30 @@
 #include <glib.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include "bpf/prog.h"
 #include "gpgpu-host.h"
 
 struct gp_device;
 struct gp_job;
+struct gp_map_call;
+struct gp_program;
+
+/* What memory is for that programs see. */
+enum gp_mem {
+	GP_MEM_DEVICE, /* near to whatever runs programs; the engine writes it before any of them sees it, then no more */
+	GP_MEM_HOST, /* the engine and programs use it at the same time */
+};
 
 struct gp_device_ops {
 	const char *name; /* what gpgpu_engine_options.device says */
 	/*
-	 * create() - @servers: out: slices that can run at the same time, and so what num_cpus says.
-	 * @title, @target: out: for struct virtio_gpgpu_caps.
+	 * create() - open it and start its threads, before the sandbox closes. Fills in what engine.h says of
+	 * the device.
 	 */
-	struct gp_device *(*create)(struct gpgpu_engine *engine, uint32_t threads, uint32_t *servers,
-				    char title[64], char target[32], GError **error);
+	struct gp_device *(*create)(struct gpgpu_engine *engine, const struct gpgpu_engine_options *options,
+				    GError **error);
+	/* start() - there is a compiler now. Return: false with @error. NULL: nothing to do. */
+	bool (*start)(struct gp_device *device, GError **error);
 	/* destroy() - no work is queued any more. */
 	void (*destroy)(struct gp_device *device);
 	/* kick() - work was queued. Engine's lock held. */
@@ -38,8 +49,29 @@ struct gp_device_ops {
 	void (*watch)(struct gp_device *device, uint64_t now);
 	/* help() - as kick(), but a single small job may be run here. Engine's lock held, not all the time. */
 	void (*help)(struct gp_device *device);
+
+	/* ---- of devices with memory and code of their own; NULL for the others, whose memory is the process's */
+
+	/*
+	 * alloc() - @size zeroed bytes with GP_GUARD inaccessible ones around them, at one address for everybody.
+	 * Return: NULL without memory. free() - nothing that runs uses it. Any thread.
+	 */
+	void *(*alloc)(struct gp_device *device, uint64_t size, enum gp_mem mem);
+	void (*free)(struct gp_device *device, void *base, uint64_t size);
+
+	/* load() - make @prog, which has an image, ready to run. Return: false, and what is wrong in @why. */
+	bool (*load)(struct gp_device *device, struct gp_program *prog, char why[GP_MESSAGE]);
+	/* unload() - nothing runs it any more; it may not have been loaded. */
+	void (*unload)(struct gp_device *device, struct gp_program *prog);
+
+	/* session_new() - its shared memory is mapped, from the file @fd or -1. session_free() - nothing of it runs. */
+	void (*session_new)(struct gp_device *device, struct gpgpu_session *session, int fd);
+	void (*session_free)(struct gp_device *device, struct gpgpu_session *session);
+
+	/* map_call() - have it done behind everything that was begun before; gp_map_call_ended(). Session's lock held. */
+	void (*map_call)(struct gp_device *device, struct gp_map_call *call);
 };
 
-extern const struct gp_device_ops gp_device_cpu;
+extern const struct gp_device_ops gp_device_cpu, gp_device_gpu;
 
 #endif

@@ -292,9 +292,10 @@ static bool init_slots(struct gp_device *dev, uint32_t count)
 	return true;
 }
 
-static struct gp_device *cpu_create(struct gpgpu_engine *engine, uint32_t threads, uint32_t *servers,
-				    char title[64], char target[32], GError **error)
+static struct gp_device *cpu_create(struct gpgpu_engine *engine, const struct gpgpu_engine_options *options,
+				    GError **error)
 {
+	uint32_t threads = engine->fibers ? 1 : options->threads;
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	struct gp_device *dev = g_new0(struct gp_device, 1);
 	pthread_condattr_t attr;
@@ -314,12 +315,13 @@ static struct gp_device *cpu_create(struct gpgpu_engine *engine, uint32_t thread
 	if (!init_slots(dev, threads))
 		goto fail;
 	/* Before any thread runs: they may be asked for at once. */
-	*servers = threads;
+	engine->servers = engine->cpus = threads;
 	for (; dev->num_threads < threads; dev->num_threads++)
 		if (pthread_create(&dev->threads[dev->num_threads], NULL, device_thread, dev))
 			goto fail;
-	g_snprintf(title, 64, "cpu: x86-64, %u thread%s", threads, threads == 1 ? "" : "s");
-	g_strlcpy(target, "x86_64", 32);
+	g_snprintf(engine->title, sizeof(engine->title), "cpu: x86-64, %u thread%s", threads,
+		   threads == 1 ? "" : "s");
+	g_strlcpy(engine->target, "x86_64", sizeof(engine->target));
 	return dev;
 
 fail:

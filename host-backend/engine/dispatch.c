@@ -13,8 +13,9 @@
 #include "engine.h"
 #include "job.h"
 
-#define MAX_ITEMS   (1ull << 40)
-#define TAIL_LENGTH GP_ERR(INVALID, LENGTH, offsetof(struct virtio_gpgpu_req_hdr, length))
+#define MAX_ITEMS      (1ull << 40)
+#define MAX_FLOW_PARTS 4096u /* of a GPU: more than flows in most batches */
+#define TAIL_LENGTH    GP_ERR(INVALID, LENGTH, offsetof(struct virtio_gpgpu_req_hdr, length))
 
 static size_t fences_bytes(const struct virtio_gpgpu_job *job)
 {
@@ -221,6 +222,16 @@ _Static_assert(sizeof(struct gp_packet_in) == sizeof(struct virtio_gpgpu_packet_
 #undef OFF
 #define OFF(member) offsetof(struct virtio_gpgpu_req_packets, member)
 
+/* As many as may run at once; each of their lanes has a CPU of its own where that matters. */
+static uint32_t flow_parts(const struct gp_job *job)
+{
+	const struct gpgpu_engine *engine = job->session->engine;
+
+	if (!engine->lanes || job->prog->per_cpu)
+		return engine->cpus;
+	return (uint32_t)MIN(engine->lanes, MAX_FLOW_PARTS);
+}
+
 static struct gp_result fill_packets(struct gp_job *job, const struct virtio_gpgpu_req_packets *r)
 {
 	const struct gpgpu_limits *limits = &job->session->limits;
@@ -267,7 +278,7 @@ static struct gp_result fill_packets(struct gp_job *job, const struct virtio_gpg
 	job->out = (struct gp_packet_out *)(resp + 1);
 	add_range(job->req, buffer, r->offset, span);
 	if (r->hdr.flags & VIRTIO_GPGPU_PACKETS_ORDER_FLOW) {
-		gp_flow_split(job, job->session->engine->cpus);
+		gp_flow_split(job, flow_parts(job));
 	} else if (r->hdr.flags & VIRTIO_GPGPU_PACKETS_ORDER_ALL) {
 		job->parts = g_new0(struct gp_part, 1);
 		job->parts[0].end = r->num_packets;

@@ -11,6 +11,7 @@
 #include <string.h>
 #include "engine.h"
 #include "fibers.h"
+#include "gpu.h"
 #include "job.h"
 #include "rt/clock.h"
 
@@ -20,7 +21,18 @@
 #define JOBS_CHECK_NS	    100000000ull
 #define LINGER_TICKS	    250 /* without work before the timer sleeps for good */
 
-static const struct gp_device_ops *const devices[] = { &gp_device_cpu };
+/* GPUs that gp_device_gpu drives. */
+static const struct gp_gpu_ops *gpus[4];
+
+void gp_gpu_register(const struct gp_gpu_ops *ops)
+{
+	for (size_t i = 0; i < G_N_ELEMENTS(gpus); i++) {
+		if (gpus[i] && gpus[i] != ops)
+			continue;
+		gpus[i] = ops;
+		return;
+	}
+}
 
 void gp_timer_wake(struct gpgpu_engine *engine)
 {
@@ -98,31 +110,58 @@ static void *timer_thread(void *opaque)
 	return NULL;
 }
 
-static const struct gp_device_ops *find_device(const char *name, GError **error)
+static bool find_device(struct gpgpu_engine *engine, const char *name, GError **error)
 {
-	for (size_t i = 0; i < G_N_ELEMENTS(devices); i++)
-		if (!strcmp(name, devices[i]->name))
-			return devices[i];
+	if (!name || !strcmp(name, gp_device_cpu.name)) {
+		engine->ops = &gp_device_cpu;
+		return true;
+	}
+	for (size_t i = 0; i < G_N_ELEMENTS(gpus) && gpus[i]; i++) {
+		if (strcmp(name, gpus[i]->name))
+			continue;
+		engine->ops = &gp_device_gpu;
+		engine->gpu = gpus[i];
+		return true;
+	}
 	g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_NOENT, "no device named '%s'", name);
-	return NULL;
+	return false;
+}
+
+/* Ticks of the counter that is read where operations on maps run, if that is here. */
+static uint64_t ticks_per_second(const struct gp_clock *clock)
+{
+	return clock->mult ? (uint64_t)(1e9 * 4294967296.0 / (double)clock->mult) : 1000000000;
+}
+
+static bool open_device(struct gpgpu_engine *engine, const struct gpgpu_engine_options *options,
+			GError **error)
+{
+	engine->device = engine->ops->create(engine, options, error);
+	if (!engine->device)
+		return false;
+	engine->sched.servers = engine->servers;
+	if (engine->fibers)
+		engine->cpus = GP_FIBERS;
+	if (engine->cpus == 1 || options->plain_sums)
+		engine->prog_flags |= GP_PROG_ALONE;
+	engine->compiler = gp_compiler_new(engine, options, error);
+	return engine->compiler && (!engine->ops->start || engine->ops->start(engine->device, error));
 }
 
 struct gpgpu_engine *gpgpu_engine_new(const struct gpgpu_engine_options *options, GError **error)
 {
 	uint32_t slice_us = options->slice_us ? options->slice_us : DEFAULT_SLICE_US;
-	const struct gp_device_ops *ops;
-	struct gpgpu_engine *engine;
+	struct gpgpu_engine *engine = g_new0(struct gpgpu_engine, 1);
 	pthread_condattr_t attr;
 	struct gp_clock clock;
 
-	ops = find_device(options->device ? options->device : gp_device_cpu.name, error);
-	if (!ops)
+	if (!find_device(engine, options->device, error)) {
+		g_free(engine);
 		return NULL;
+	}
 	/* Its first call measures the counter's rate: not in the middle of a job. */
 	gp_clock_read(&clock);
-
-	engine = g_new0(struct gpgpu_engine, 1);
-	engine->ops = ops;
+	engine->tick_hz = ticks_per_second(&clock);
 	engine->slice_ns = MIN(slice_us, MAX_SLICE_US) * 1000ull;
 	if (options->interleave) {
 		engine->prog_flags |= GP_PROG_INTERLEAVE;
@@ -142,17 +181,8 @@ struct gpgpu_engine *gpgpu_engine_new(const struct gpgpu_engine_options *options
 	pthread_condattr_destroy(&attr);
 	list_init(&engine->sessions);
 	gp_sched_init(&engine->sched, 1);
-	engine->compiler = gp_compiler_new(options, error);
-	if (!engine->compiler)
+	if (!open_device(engine, options, error))
 		goto fail;
-	engine->device = ops->create(engine, engine->fibers ? 1 : options->threads, &engine->servers,
-				     engine->title, engine->target, error);
-	if (!engine->device)
-		goto fail;
-	engine->sched.servers = engine->servers;
-	engine->cpus = engine->fibers ? GP_FIBERS : engine->servers;
-	if (engine->cpus == 1 || options->plain_sums)
-		engine->prog_flags |= GP_PROG_ALONE;
 	if (pthread_create(&engine->timer, NULL, timer_thread, engine)) {
 		g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_NOMEM, "cannot start the timer thread");
 		goto fail;
@@ -160,9 +190,9 @@ struct gpgpu_engine *gpgpu_engine_new(const struct gpgpu_engine_options *options
 	return engine;
 
 fail:
-	if (engine->device)
-		ops->destroy(engine->device);
 	gp_compiler_free(engine->compiler);
+	if (engine->device)
+		engine->ops->destroy(engine->device);
 	pthread_cond_destroy(&engine->timer_cond);
 	pthread_cond_destroy(&engine->slice_end);
 	pthread_mutex_destroy(&engine->lock);

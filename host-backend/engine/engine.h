@@ -35,11 +35,17 @@ struct gp_cache;
 struct gpgpu_engine {
 	const struct gp_device_ops *ops;
 	struct gp_device *device;
-	char title[64], target[32];
-	uint32_t servers;
+	const struct gp_gpu_ops *gpu; /* of gp_device_gpu */
+
+	/* set by the device's create() */
+	char title[64], target[32]; /* for struct virtio_gpgpu_caps */
+	uint32_t servers; /* slices that can run at the same time */
+	uint32_t cpus;   /* that programs see; of a CPU, one for each item that may be under way */
+	uint32_t lanes; /* items that a GPU has under way at once, and so what a slice is worth starting for; 0: a CPU */
+	uint64_t tick_hz; /* of gp_ticks() where operations on maps run */
+
 	uint64_t slice_ns;
-	uint32_t cpus;   /* that programs see: one for each item that may be under way */
-	uint32_t prog_flags;  /* GP_PROG_* of everything that is compiled */
+	uint32_t prog_flags; /* GP_PROG_* of everything that is compiled */
 	struct gp_fibers *fibers; /* items run interleaved; else NULL */
 	struct gp_compiler *compiler;
 
@@ -50,7 +56,7 @@ struct gpgpu_engine {
 
 	pthread_t timer;
 	pthread_cond_t timer_cond;
-	bool timer_sleeps;  /* without a time limit */
+	bool timer_sleeps; /* without a time limit */
 	bool quit;
 };
 
@@ -60,16 +66,16 @@ struct gp_request {
 	gpgpu_complete_fn *complete;
 	void *opaque;
 	enum gpgpu_queue_kind queue;
-	size_t capacity;	 /* bytes the response may have */
+	size_t capacity; /* bytes the response may have */
 	uint64_t cookie;
 	uint32_t type, flags, ctx_id, generation;
 	struct gpgpu_range ranges[VIRTIO_GPGPU_MAX_ARGS];
 	size_t num_ranges;
-	uint8_t *response;  /* zeroed; `small` or on the heap */
+	uint8_t *response; /* zeroed; `small` or on the heap */
 	size_t response_length; /* header included; 0: header only */
 	uint8_t small[384];
 	size_t length;
-	uint8_t bytes[];	 /* the copy of what the guest sent */
+	uint8_t bytes[]; /* the copy of what the guest sent */
 };
 
 struct gpgpu_session {
@@ -77,30 +83,32 @@ struct gpgpu_session {
 	char *name;
 	uint8_t *shm;
 	uint64_t shm_size;
+	bool shared; /* the device reaches it in place, where it has memory of its own */
 	gpgpu_event_fn *event;
 	gpgpu_log_fn *log;
 	void *event_opaque;
 	struct gpgpu_limits limits; /* all filled in */
-	int refs;	  /* atomic: the owner's, and programs being compiled */
+	int refs; /* atomic: the owner's, and programs being compiled */
 
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* busy, jobs or gate changed while somebody waits */
 	uint64_t features;
 	uint32_t generation;
-	bool paused;   /* between quiesce and resume */
+	bool paused; /* between quiesce and resume */
 	bool resetting;
 	bool closed;
-	uint32_t busy;   /* threads that execute a request or deliver answers */
-	struct list deferred;  /* requests that came while paused or resetting */
-	struct list answered;  /* requests answered while paused */
-	struct list jobs;  /* not ended */
+	uint32_t busy; /* threads that execute a request or deliver answers */
+	struct list deferred; /* requests that came while paused or resetting */
+	struct list answered; /* requests answered while paused */
+	struct list jobs; /* not ended */
 	uint32_t num_jobs;
+	uint32_t num_calls; /* operations on maps that a device has and has not answered */
 	uint64_t job_bytes;
 	struct list heads; /* jobs that are the first of their timeline, HELD, and to be looked at */
 	GSequence *waiting; /* struct gp_wait of the others that are the first and HELD, by their point */
 	uint64_t contexts_made;
-	uint64_t check_round;  /* of gp_jobs_check_time() */
-	struct list compiles;  /* struct gp_compile of this session, not answered */
+	uint64_t check_round; /* of gp_jobs_check_time() */
+	struct list compiles; /* struct gp_compile of this session, not answered */
 	struct gp_table tables[VIRTIO_GPGPU_OBJ_PROG + 1]; /* by enum virtio_gpgpu_object */
 	GHashTable *contexts;
 	uint64_t memory, memory_max, memory_limit;
@@ -200,11 +208,14 @@ gp_handler gp_cmd_prog_create, gp_cmd_prog_destroy, gp_cmd_prog_info;
 gp_handler gp_cmd_job_cancel, gp_cmd_dispatch, gp_cmd_copy, gp_cmd_nop, gp_cmd_packets;
 
 /* compile.c */
-struct gp_compiler *gp_compiler_new(const struct gpgpu_engine_options *options, GError **error);
+struct gp_compiler *gp_compiler_new(struct gpgpu_engine *engine, const struct gpgpu_engine_options *options,
+				    GError **error);
 void gp_compiler_free(struct gp_compiler *compiler);
 /* gp_compiles_cancel() - answer @ctx's (NULL: all) programs in the making. Session's lock. */
 void gp_compiles_cancel(struct gpgpu_session *s, const struct gp_context *ctx, struct gp_result result,
 			struct list *done);
+/* gp_compiler_kernel() - one that is no program's, for the device. Return: NULL, and why not. */
+struct gp_image *gp_compiler_kernel(struct gp_compiler *compiler, uint32_t kernel, char why[GP_MESSAGE]);
 struct gp_cache *gp_cache_new(void);
 void gp_cache_free(struct gp_cache *cache);
 

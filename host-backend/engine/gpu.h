@@ -3,7 +3,8 @@
  * gpu.h - a GPU as device_gpu.c drives it: one table of operations per vendor's interface.
  *
  * A GPU is opened once per process, with an address space that nobody else has. Memory lies at one address for
- * CPU and GPU. Launches are queued on one in-order queue and end in order; each has a ticket, which counts up from 1.
+ * CPU and GPU. Launches are queued on one in-order queue, run one at a time - each begins when the one before has ended,
+ * and sees what that one wrote - and end in order; each has a ticket, which counts up from 1.
  * What goes wrong is an errno as below, and a sentence where a person will read it; nothing here waits
  * without a bound.
  *
@@ -16,13 +17,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "jit/jit.h"
+#include "rt/launch.h"
 
 struct gp_gpu;
 struct gp_gpu_code;
 
 /* What memory is for. Zeroed when it comes, and before anybody else gets it. */
 enum gp_gpu_mem {
-	GP_GPU_MEM_DEVICE, /* maps, device buffers: the GPU's own and cached there; the CPU may write before first use */
+	/*
+	 * Maps, device buffers: the GPU's own and cached there. The CPU may write before a launch uses it; it may read
+	 * what launches that have ended wrote, slowly, while none that runs writes it.
+	 */
+	GP_GPU_MEM_DEVICE,
 	GP_GPU_MEM_HOST, /* launches and what they refer to: the host's, coherent for both */
 	GP_GPU_MEM_HOST_RO, /* the same, that the GPU only reads */
 };
@@ -40,6 +46,7 @@ struct gp_gpu_info {
 	uint32_t wave; /* lanes of a wave */
 	uint32_t waves; /* that can be resident at once */
 	uint32_t depth; /* launches that may be queued and not ended */
+	uint32_t cpus; /* copies that per-CPU maps have at most; 0: as many as the engine likes */
 	uint64_t memory; /* bytes, the GPU's own */
 	uint64_t tick_hz; /* of the clock that programs see */
 };
@@ -51,7 +58,7 @@ struct gp_gpu_end {
 };
 
 struct gp_gpu_ops {
-	const char *name;
+	const char *name; /* what gpgpu_engine_options.device says */
 
 	/*
 	 * open() - @where: render node or PCI address, NULL: the first that will do. Before the sandbox closes.
@@ -82,6 +89,12 @@ struct gp_gpu_ops {
 	void (*unload)(struct gp_gpu *gpu, struct gp_gpu_code *code);
 
 	/*
+	 * builtin() - instead of an image that the compiler makes of a kernel that is no program's. NULL: ask the compiler
+	 * and load() that. Unloaded as other code.
+	 */
+	struct gp_gpu_code *(*builtin)(struct gp_gpu *gpu, enum gp_kernel kernel);
+
+	/*
 	 * launch() - queue @groups work groups of @group lanes. @arg: address of the struct gp_launch.
 	 * Return: 0; -EAGAIN: depth reached; -ENOMEM: not now; -ENODEV: lost, see state().
 	 */
@@ -106,5 +119,8 @@ struct gp_gpu_ops {
 	 */
 	bool (*recover)(struct gp_gpu *gpu, bool *contents);
 };
+
+/* gp_gpu_register() - let engines be made on @ops, which stays. Before the first of them; at most 4. */
+void gp_gpu_register(const struct gp_gpu_ops *ops);
 
 #endif

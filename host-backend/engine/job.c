@@ -330,7 +330,9 @@ static void end_job(struct gp_job *job, struct list *done)
 	if (job->type == VIRTIO_GPGPU_CMD_PACKETS)
 		answer_packets(job);
 	/* A packet's fault is in its result; a grid's can only be told here. */
-	else if (!result.status && job->faults.count)
+	if (job->lost_status && !result.status)
+		result = (struct gp_result){ job->lost_status, job->lost_reason, 0 };
+	else if (job->type != VIRTIO_GPGPU_CMD_PACKETS && !result.status && job->faults.count)
 		result = (struct gp_result){ VIRTIO_GPGPU_S_FAULT, job->faults.reason, job->faults.first };
 	resp->device_ns = job->device_ns;
 	resp->queued_ns = (job->first_slice ? job->first_slice : gp_now()) - job->arrived;

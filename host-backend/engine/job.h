@@ -82,6 +82,8 @@ struct gp_job {
 	/* progress */
 	struct gp_sched_entry entry;
 	bool cancelled; /* hand out no more */
+	uint32_t lost_status, lost_reason; /* why the device gave up on it, S_OK otherwise */
+	uint32_t part_packets; /* of a GPU: packets of a part that are run by one launch */
 	uint64_t next;   /* without parts: first item not handed out */
 	struct gp_span *left;  /* handed out and not run, because a slice was ended early */
 	uint32_t num_left;
@@ -102,7 +104,7 @@ struct gp_job {
 struct gp_chunk {
 	uint64_t first, count;  /* with parts: positions in the part */
 	uint32_t part;
-	bool all_parts; /* instead of one: whatever is left of each */
+	bool all_parts; /* instead of one: of each, up to whatever is left */
 	uint64_t ran;   /* out */
 	struct gp_faults faults; /* out */
 	struct gp_program *others[GP_CHUNK_OTHERS]; /* out: reached by tail calls, that leave something */
@@ -164,6 +166,8 @@ bool gp_job_run_item(const struct gp_job *job, struct gp_chunk *chunk, const str
 		     struct gp_thread *thread, uint64_t item);
 /* gp_faults_add() - @more to @sum. */
 void gp_faults_add(struct gp_faults *sum, const struct gp_faults *more);
+/* gp_job_lose() - the device gives up on @job, a chunk of which it has; it is put after that as usual. */
+void gp_job_lose(struct gp_job *job, uint32_t status, uint32_t reason, uint64_t now);
 /* gp_job_put() - @chunk took @ns. Return: true if the job has ended and the caller must finish it. */
 bool gp_job_put(struct gp_job *job, struct gp_chunk *chunk, uint64_t ns, uint64_t now);
 

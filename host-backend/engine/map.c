@@ -15,20 +15,37 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/random.h>
-#include "map.h"
+#include "map_call.h"
 
 /* The largest value that fits into an UPDATE of an array. */
 #define MAX_GLOBALS (GP_MAX_REQUEST - sizeof(struct virtio_gpgpu_req_map_op) - 8)
+
+/*
+ * Where a GPU runs programs, struct gp_map lies in front of the index, since lanes read it, and often. On a CPU it is
+ * the heap's: looked at from several threads, it must not be on a line with what others write.
+ */
+#define HEAD_BYTES ((sizeof(struct gp_map) + 127) & ~127ull)
+
+static uint64_t head_bytes(const struct gpgpu_engine *engine)
+{
+	return engine->ops->alloc ? HEAD_BYTES : 0;
+}
+
+static void free_map(struct gpgpu_engine *engine, struct gp_map_object *map)
+{
+	uint64_t head = head_bytes(engine);
+
+	gp_window_free(engine, map->values, map->desc.values_size);
+	gp_window_free(engine, map->index, head + gp_map_index_bytes(&map->desc));
+	if (!head)
+		g_free(map->map);
+}
 
 void gp_map_release(struct gp_map_object *map)
 {
 	gp_refs_release(map);
 	list_del(&map->fib_link);
-	if (map->map) {
-		gp_window_free(map->map->values, map->desc.values_size);
-		gp_window_free(map->map->state, gp_map_index_bytes(&map->desc));
-		g_free(map->map);
-	}
+	free_map(map->object.session->engine, map);
 	g_free(map);
 }
 
@@ -55,21 +72,31 @@ static struct gp_result bad_shape(uint32_t reason, const struct virtio_gpgpu_req
 	return result;
 }
 
-static struct gp_map *make_map(const struct gp_map_desc *desc)
+static struct gp_map_object *make_map(struct gpgpu_engine *engine, const struct gp_map_desc *desc)
 {
-	void *values = desc->values_size ? gp_window_alloc(desc->values_size) : NULL;
-	void *index = gp_window_alloc(gp_map_index_bytes(desc));
-	struct gp_map *map;
+	struct gp_map_object *map = g_new0(struct gp_map_object, 1);
+	uint64_t head = head_bytes(engine);
+	struct gp_map made;
+	enum gp_mem mem;
 	uint32_t seed;
 
-	if ((desc->values_size && !values) || !index || getrandom(&seed, sizeof(seed), 0) != sizeof(seed)) {
-		gp_window_free(values, desc->values_size);
-		gp_window_free(index, gp_map_index_bytes(desc));
+	map->desc = *desc;
+	/* What values stand for is the engine's to look after, and no program writes them. */
+	map->here = !engine->ops->map_call || gp_map_is_refs(desc->type);
+	mem = map->here ? GP_MEM_HOST : GP_MEM_DEVICE;
+	if (desc->values_size)
+		map->values = gp_window_alloc(engine, desc->values_size, mem);
+	map->index = gp_window_alloc(engine, head + gp_map_index_bytes(desc), mem);
+	if ((desc->values_size && !map->values) || !map->index ||
+	    getrandom(&seed, sizeof(seed), 0) != sizeof(seed)) {
+		free_map(engine, map);
+		g_free(map);
 		return NULL;
 	}
-	/* Programs look at it from several threads: not on a line with what others write. */
-	map = g_new0(struct gp_map, 1);
-	gp_map_layout(map, desc, values, index, seed);
+	map->map = head ? map->index : g_new0(struct gp_map, 1);
+	gp_map_layout(&made, desc, map->values, (uint8_t *)map->index + head, seed);
+	*map->map = made;
+	list_init(&map->fib_link);
 	return map;
 }
 
@@ -86,7 +113,6 @@ struct gp_result gp_cmd_map_create(struct gpgpu_session *s, struct gp_context *c
 	};
 	struct gp_map_object *object;
 	struct gp_result result;
-	struct gp_map *map;
 	uint32_t reason;
 	uint64_t bytes;
 
@@ -111,16 +137,12 @@ struct gp_result gp_cmd_map_create(struct gpgpu_session *s, struct gp_context *c
 		return result;
 	if (!gp_charge(s, bytes))
 		return GP_ERR(NO_MEMORY, MEMORY_LIMIT, s->memory_limit);
-	map = make_map(&desc);
-	if (!map) {
+	object = make_map(s->engine, &desc);
+	if (!object) {
 		gp_uncharge(s, bytes);
 		return GP_ERR(NO_MEMORY, HOST_MEMORY, bytes);
 	}
-	object = g_new0(struct gp_map_object, 1);
-	object->map = map;
-	object->desc = desc;
 	object->object.memory = bytes;
-	list_init(&object->fib_link);
 	if (desc.type == VIRTIO_GPGPU_MAP_FIB)
 		list_add(&s->fibs, &object->fib_link);
 	gp_object_add(s, &object->object, VIRTIO_GPGPU_OBJ_MAP, r->id, ctx->id);
@@ -163,7 +185,7 @@ uint32_t gp_map_types(const struct gpgpu_session *s)
 	for (uint32_t type = 0; type < 32; type++) {
 		struct gp_map_desc desc = { .type = type };
 
-		if (gp_map_check(&desc, s->engine->servers) != VIRTIO_GPGPU_R_KIND)
+		if (gp_map_check(&desc, s->engine->cpus) != VIRTIO_GPGPU_R_KIND)
 			types |= 1u << type;
 	}
 	return types;
@@ -220,7 +242,7 @@ static struct gp_result check_op(const struct gp_map_object *map, const struct g
 				 const uint8_t **key, const uint8_t **value)
 {
 	const struct virtio_gpgpu_req_map_op *r = (const void *)req->bytes;
-	uint32_t value_bytes = gp_map_value_bytes(map->map);
+	uint32_t value_bytes = gp_map_value_room(&map->desc);
 	bool first = req->type == VIRTIO_GPGPU_CMD_MAP_NEXT_KEY && !r->key_size;
 	bool update = req->type == VIRTIO_GPGPU_CMD_MAP_UPDATE;
 	struct gp_result result = check_kind(map, req->type);
@@ -247,35 +269,52 @@ static struct gp_result check_op(const struct gp_map_object *map, const struct g
 	return GP_OK;
 }
 
-struct gp_result gp_map_lookup_value(struct gp_map_object *map, const uint8_t *key, uint8_t *value)
-{
-	if (gp_map_is_refs(map->desc.type))
-		return gp_refs_lookup(map, key, value);
-	return gp_map_result(gp_map_lookup(map->map, key, value), map);
-}
-
-struct gp_result gp_map_update_value(struct gp_map_object *map, uint32_t ctx, const uint8_t *key,
-				     const uint8_t *value, uint32_t flags)
+/* Ports and CPUs: the second word of a value would be a program that runs behind the redirect; there is none. */
+static bool asks_for_program(const struct gp_map_object *map, const uint8_t *value)
 {
 	bool ports = map->desc.type == VIRTIO_GPGPU_MAP_DEVMAP ||
 		     map->desc.type == VIRTIO_GPGPU_MAP_DEVMAP_HASH ||
 		     map->desc.type == VIRTIO_GPGPU_MAP_CPUMAP;
 
-	if (gp_map_has_records(map->desc.type))
-		return GP_ERR(INVALID, KIND, map->desc.type);
-	if (gp_map_is_refs(map->desc.type))
-		return gp_refs_update(map, ctx, key, value, flags);
-	/* The second word would be a program that runs behind the redirect: there is none. */
-	if (ports && !gp_bytes_zero(value + 4, map->desc.value_size - 4))
-		return GP_ERR(UNSUPPORTED, PROG, 0);
-	return gp_map_result(gp_map_update(map->map, key, value, flags), map);
+	return ports && !gp_bytes_zero(value + 4, map->desc.value_size - 4);
 }
 
-static struct gp_result delete_value(struct gp_map_object *map, const uint8_t *key)
+struct gp_result gp_map_update_check(const struct gp_map_object *map, const uint8_t *value)
 {
-	if (gp_map_is_refs(map->desc.type))
-		return gp_refs_delete(map, key);
-	return gp_map_result(gp_map_delete(map->map, key), map);
+	if (gp_map_has_records(map->desc.type))
+		return GP_ERR(INVALID, KIND, map->desc.type);
+	return asks_for_program(map, value) ? GP_ERR(UNSUPPORTED, PROG, 0) : GP_OK;
+}
+
+/* Of one operation: what was to follow the response does so only where it went well. */
+static struct gp_result finish_op(struct gp_map_call *call)
+{
+	struct gp_result result = gp_map_result((int)call->ops[0].result, call->map);
+
+	if (result.status)
+		gp_response_drop(call->req);
+	if (call->ops[0].kind == GP_MAP_OP_NEXT_KEY && result.status == VIRTIO_GPGPU_S_NOT_FOUND)
+		return GP_ERR(END, NONE, 0);
+	return result;
+}
+
+static struct gp_result run_op(struct gp_map_object *map, struct gp_request *req, struct gp_map_op op,
+			       uint32_t key_bytes, uint32_t in_bytes, uint32_t out_bytes)
+{
+	struct gp_map_call call = {
+		.session = map->object.session,
+		.req = req,
+		.map = map,
+		.num_ops = 1,
+		.key_bytes = key_bytes,
+		.in_bytes = in_bytes,
+		.out_bytes = out_bytes,
+		.finish = finish_op,
+	};
+
+	op.map = map->map;
+	call.ops[0] = op;
+	return gp_map_run(&call);
 }
 
 /* LOOKUP, POP and NEXT_KEY: a value or a key follows the response. */
@@ -283,26 +322,51 @@ static struct gp_result answer_op(struct gp_map_object *map, struct gp_request *
 {
 	bool next = req->type == VIRTIO_GPGPU_CMD_MAP_NEXT_KEY;
 	bool bloom = map->desc.type == VIRTIO_GPGPU_MAP_BLOOM_FILTER;
-	uint32_t size = next ? map->desc.key_size : bloom ? 0 : gp_map_value_bytes(map->map);
+	uint32_t size = next ? map->desc.key_size : bloom ? 0 : gp_map_value_room(&map->desc);
 	struct virtio_gpgpu_resp_map_op *resp;
 	size_t length = sizeof(*resp) + gp_pad8(size);
+	struct gp_map_op op = { .key = key };
 	struct gp_result result;
 
 	if (req->capacity < length)
 		return GP_ERR(INVALID, RESPONSE_SPACE, length);
 	resp = gp_response(req, length);
 	resp->size = size;
-	if (req->type == VIRTIO_GPGPU_CMD_MAP_POP)
-		result = gp_map_result(gp_map_pop(map->map, key, resp + 1), map);
-	else if (next)
-		result = gp_map_result(gp_map_next_key(map->map, key, resp + 1), map);
-	else
-		result = gp_map_lookup_value(map, key, (uint8_t *)(resp + 1));
+	if (req->type == VIRTIO_GPGPU_CMD_MAP_LOOKUP && gp_map_is_refs(map->desc.type)) {
+		result = gp_refs_lookup(map, key, (uint8_t *)(resp + 1));
+		if (result.status)
+			gp_response_drop(req);
+		return result;
+	}
+	op.value = (uint8_t *)(resp + 1);
+	op.kind = next ? GP_MAP_OP_NEXT_KEY
+		       : (req->type == VIRTIO_GPGPU_CMD_MAP_POP ? GP_MAP_OP_POP : GP_MAP_OP_LOOKUP);
+	return run_op(map, req, op, key ? key_bytes(map, req->type) : 0, 0, size);
+}
+
+static struct gp_result update_op(struct gp_map_object *map, struct gp_request *req, const uint8_t *key,
+				  const uint8_t *value, uint32_t flags)
+{
+	struct gp_result result = gp_map_update_check(map, value);
+
 	if (result.status)
-		gp_response_drop(req);
-	if (next && result.status == VIRTIO_GPGPU_S_NOT_FOUND)
-		return GP_ERR(END, NONE, 0);
-	return result;
+		return result;
+	if (gp_map_is_refs(map->desc.type))
+		return gp_refs_update(map, req->ctx_id, key, value, flags);
+	return run_op(map, req,
+		      (struct gp_map_op){ .kind = GP_MAP_OP_UPDATE,
+					  .flags = flags,
+					  .key = key,
+					  .value = (uint8_t *)(uintptr_t)value },
+		      map->desc.key_size, gp_map_value_room(&map->desc), 0);
+}
+
+static struct gp_result delete_op(struct gp_map_object *map, struct gp_request *req, const uint8_t *key)
+{
+	if (gp_map_is_refs(map->desc.type))
+		return gp_refs_delete(map, key);
+	return run_op(map, req, (struct gp_map_op){ .kind = GP_MAP_OP_DELETE, .key = key },
+		      map->desc.key_size, 0, 0);
 }
 
 struct gp_result gp_cmd_map_op(struct gpgpu_session *s, struct gp_context *ctx, struct gp_request *req,
@@ -328,6 +392,6 @@ struct gp_result gp_cmd_map_op(struct gpgpu_session *s, struct gp_context *ctx, 
 	if (req->type == VIRTIO_GPGPU_CMD_MAP_POP)
 		return answer_op(map, req, key);
 	if (req->type == VIRTIO_GPGPU_CMD_MAP_UPDATE)
-		return gp_map_update_value(map, ctx->id, key, value, r->op_flags);
-	return delete_value(map, key);
+		return update_op(map, req, key, value, r->op_flags);
+	return delete_op(map, req, key);
 }

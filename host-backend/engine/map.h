@@ -23,11 +23,24 @@ static inline bool gp_map_has_records(uint32_t type)
 	return type == VIRTIO_GPGPU_MAP_RINGBUF || type == VIRTIO_GPGPU_MAP_PERF_EVENT_ARRAY;
 }
 
+/* A copy for each CPU that programs see. */
+static inline bool gp_map_has_copies(uint32_t type)
+{
+	return type == VIRTIO_GPGPU_MAP_PERCPU_ARRAY || type == VIRTIO_GPGPU_MAP_PERCPU_HASH ||
+	       type == VIRTIO_GPGPU_MAP_LRU_PERCPU_HASH;
+}
+
 /* An array whose elements may be absent. */
 static inline bool gp_map_has_gaps(uint32_t type)
 {
 	return type == VIRTIO_GPGPU_MAP_PROG_ARRAY || type == VIRTIO_GPGPU_MAP_ARRAY_OF_MAPS ||
 	       type == VIRTIO_GPGPU_MAP_DEVMAP || type == VIRTIO_GPGPU_MAP_CPUMAP;
+}
+
+/* gp_map_value_room() - as gp_map_value_bytes(), of a map whose own memory may be far away. */
+static inline uint32_t gp_map_value_room(const struct gp_map_desc *desc)
+{
+	return gp_map_has_copies(desc->type) ? desc->num_cpus * desc->stride : desc->value_size;
 }
 
 /* map.c */
@@ -38,10 +51,8 @@ uint32_t gp_map_types(const struct gpgpu_session *s);
 /* gp_map_result() - what the kernel's errno is on the wire. */
 struct gp_result gp_map_result(int err, const struct gp_map_object *map);
 
-/* One entry, as the guest sees it. @key and @value have the map's sizes. */
-struct gp_result gp_map_lookup_value(struct gp_map_object *map, const uint8_t *key, uint8_t *value);
-struct gp_result gp_map_update_value(struct gp_map_object *map, uint32_t ctx, const uint8_t *key,
-				     const uint8_t *value, uint32_t flags);
+/* gp_map_update_check() - may the guest store @value in @map, as far as the map's own code does not say? */
+struct gp_result gp_map_update_check(const struct gp_map_object *map, const uint8_t *value);
 
 /* map_refs.c */
 
@@ -86,5 +97,14 @@ struct gp_program *gp_tail_target(const struct gp_program *prog, uint32_t map, u
 void gp_records_tell(struct gpgpu_session *s, const struct gp_program *prog);
 /* gp_prints_show() - to the log with what @prog printed. No lock held. */
 void gp_prints_show(struct gpgpu_session *s, struct gp_program *prog);
+
+/*
+ * Of devices that the engine does not look into: gp_records_each() - @fn for each map in which @prog may have left
+ * records; gp_records_found() - there are some in @map; gp_prints_line() - @prog printed a line. As above.
+ */
+typedef void gp_records_fn(struct gpgpu_session *s, struct gp_map_object *map, void *opaque);
+void gp_records_each(struct gpgpu_session *s, const struct gp_program *prog, gp_records_fn *fn, void *opaque);
+void gp_records_found(struct gpgpu_session *s, struct gp_map_object *map);
+void gp_prints_line(struct gpgpu_session *s, const struct gp_program *prog, const char *text);
 
 #endif

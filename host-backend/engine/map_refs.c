@@ -70,11 +70,11 @@ struct gp_result gp_refs_template(struct gpgpu_session *s, uint32_t ctx, uint32_
 /* Programs read the table while it changes; it stays where it is as long as the session lives. */
 static bool make_table(struct gpgpu_session *s)
 {
-	if (!s->inner) {
+	if (!s->inner)
+		s->inner = gp_table_alloc(s->engine, GP_MAX_INNER * sizeof(*s->inner), GP_MEM_HOST);
+	if (s->inner && !s->inner_objects)
 		s->inner_objects = g_new0(struct gp_map_object *, GP_MAX_INNER);
-		s->inner = g_new0(struct gp_map *, GP_MAX_INNER);
-	}
-	return s->inner_used < GP_MAX_INNER;
+	return s->inner && s->inner_used < GP_MAX_INNER;
 }
 
 /* For one more value of @outer. Return: false if there is no slot left. */

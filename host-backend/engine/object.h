@@ -14,6 +14,7 @@
 #include <glib.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include "device.h"
 #include "jit/jit.h"
 #include "list.h"
 #include "rt/abi.h"
@@ -59,8 +60,10 @@ struct gp_buffer {
 
 struct gp_map_object {
 	struct gp_object object;
-	struct gp_map *map;
+	struct gp_map *map; /* as programs see it: of a GPU, the engine does not read it */
 	struct gp_map_desc desc;
+	void *values, *index; /* what it is made of */
+	bool here; /* which is the engine's to operate on; else the device's */
 	bool frozen;  /* by MAP_FREEZE: the guest may not write it any more */
 	struct gp_program **progs; /* PROG_ARRAY: desc.max_entries, each NULL or with a reference; atomic */
 	uint32_t slot;  /* in session->inner while it is a value of another map; with slot_uses */
@@ -80,11 +83,14 @@ struct gp_program {
 	bool tail_calls; /* it makes some */
 	bool prints;
 	bool has_records; /* it uses maps that hold records, itself or as values of others */
+	bool per_cpu; /* likewise maps that have copies for each CPU */
 	uint8_t arg_kind[VIRTIO_GPGPU_MAX_ARGS];
 	struct gp_map_object *fib; /* reference, or NULL: what bpf_fib_lookup() answers from */
 	struct gp_log *log; /* NULL: it prints nothing */
 	struct gp_map_object **map_objects; /* num_maps, each with a reference */
 	struct gp_map **maps; /* the same, as generated code sees them */
+	struct gp_map **device_maps; /* where a device needs a copy of that; else NULL */
+	void *code; /* of a device with code of its own */
 	struct gp_image *image; /* NULL while it is being compiled */
 	uint64_t compile_ns;
 	double item_ns; /* what one item took lately, 0: unknown; engine's lock */
@@ -149,11 +155,19 @@ bool gp_charge(struct gpgpu_session *s, uint64_t bytes);
 void gp_uncharge(struct gpgpu_session *s, uint64_t bytes);
 
 /*
- * gp_window_alloc() - zeroed memory with GP_GUARD inaccessible bytes in front, and behind it at least
- * the rest of the power-of-two window that generated code masks offsets to, and a guard.
- * Return: NULL without memory.
+ * gp_window_alloc() - zeroed memory that programs reach, near to the device: maps, buffers. With GP_GUARD
+ * inaccessible bytes in front; and behind it a guard and, where the CPU runs programs, at least the rest of the
+ * power-of-two window that generated code masks offsets to.
+ * Return: NULL without memory. Any thread.
  */
-void *gp_window_alloc(uint64_t size);
-void gp_window_free(void *base, uint64_t size);
+void *gp_window_alloc(struct gpgpu_engine *engine, uint64_t size, enum gp_mem mem);
+void gp_window_free(struct gpgpu_engine *engine, void *base, uint64_t size);
+
+/*
+ * gp_table_alloc() - zeroed memory that programs read by way of struct gp_env: of the heap, where that will do.
+ * Return: NULL without memory. Any thread.
+ */
+void *gp_table_alloc(struct gpgpu_engine *engine, uint64_t size, enum gp_mem mem);
+void gp_table_free(struct gpgpu_engine *engine, void *base, uint64_t size);
 
 #endif

@@ -21,7 +21,13 @@ void gp_program_release(struct gp_program *prog)
 		gp_object_unref(&prog->map_objects[i]->object);
 	if (prog->fib)
 		gp_object_unref(&prog->fib->object);
-	g_free(prog->log);
+	if (prog->object.session) {
+		struct gpgpu_engine *engine = prog->object.session->engine;
+
+		if (engine->ops->unload)
+			engine->ops->unload(engine->device, prog);
+		gp_table_free(engine, prog->log, sizeof(*prog->log));
+	}
 	g_free(prog->map_objects);
 	g_free(prog->maps);
 	if (prog->image)
@@ -96,6 +102,7 @@ static int map_index(struct gp_program *prog, struct gp_compile *compile, struct
 	prog->map_objects[prog->num_maps] = map;
 	prog->maps[prog->num_maps] = map->map;
 	prog->has_records |= gp_map_has_records(map->desc.type) || gp_map_has_records(map->desc.inner.type);
+	prog->per_cpu |= gp_map_has_copies(map->desc.type) || gp_map_has_copies(map->desc.inner.type);
 	compile->maps[prog->num_maps] = map->desc;
 	return (int)prog->num_maps++;
 }
@@ -164,7 +171,7 @@ static void prepare_helpers(struct gpgpu_session *s, uint32_t ctx, struct gp_pro
 
 void gp_program_env(const struct gp_program *prog, struct gp_env *env)
 {
-	env->maps = prog->maps;
+	env->maps = prog->device_maps ? prog->device_maps : prog->maps;
 	env->num_maps = prog->num_maps;
 	env->fib = prog->fib ? prog->fib->map : NULL;
 	env->log = prog->log;
@@ -207,6 +214,26 @@ static void fill_response(struct gp_request *req, const struct gp_program *prog,
 		g_strlcpy((char *)resp->message, verdict->message, sizeof(resp->message));
 }
 
+/* Gives @prog what it needs to run, the reference to @image among it. Return: false, and why not. */
+static bool make_ready(struct gpgpu_session *s, struct gp_program *prog, struct gp_image *image,
+		       char why[GP_MESSAGE])
+{
+	struct gpgpu_engine *engine = s->engine;
+
+	if (prog->prints) {
+		prog->log = gp_table_alloc(engine, sizeof(*prog->log), GP_MEM_DEVICE);
+		if (!prog->log) {
+			g_strlcpy(why, "no memory for what it prints", GP_MESSAGE);
+			return false;
+		}
+	}
+	prog->image = image;
+	if (!engine->ops->load || engine->ops->load(engine->device, prog, why))
+		return true;
+	prog->image = NULL;
+	return false;
+}
+
 void gp_program_done(struct gp_compile *compile, struct gp_image *image, const struct gp_verdict *verdict,
 		     struct list *done)
 {
@@ -215,6 +242,8 @@ void gp_program_done(struct gp_compile *compile, struct gp_image *image, const s
 	struct gp_request *req = compile->req;
 	struct gp_result result = { verdict->status, verdict->reason, verdict->insn };
 	uint64_t bytes = (image ? gp_image_bytes(image) : 0) + (prog->prints ? sizeof(struct gp_log) : 0);
+	struct gp_verdict refused;
+	char why[GP_MESSAGE];
 
 	compile->req = NULL;
 	compile->program = NULL;
@@ -230,12 +259,18 @@ void gp_program_done(struct gp_compile *compile, struct gp_image *image, const s
 		image = NULL;
 		result = GP_ERR(NO_MEMORY, MEMORY_LIMIT, s->memory_limit);
 	}
+	if (image && !make_ready(s, prog, image, why)) {
+		gp_image_unref(image);
+		gp_uncharge(s, bytes);
+		image = NULL;
+		refused = (struct gp_verdict){ 0 };
+		g_strlcpy(refused.message, why, sizeof(refused.message));
+		verdict = &refused;
+		result = GP_ERR(REJECTED, COMPILER, 0);
+	}
 	if (image) {
-		prog->image = image;
 		prog->compile_ns = image->compile_ns;
 		prog->object.memory = bytes;
-		if (prog->prints)
-			prog->log = g_new0(struct gp_log, 1);
 		result = GP_OK;
 	} else if (!result.status) {
 		result = GP_ERR(REJECTED, COMPILER, 0);

@@ -15,35 +15,34 @@
  */
 #include <errno.h>
 #include <string.h>
-#include "map.h"
+#include "map_call.h"
 #include "rt/log.h"
 
 #define MAX_LINES 10 /* a second */
 
 /* ---------------------------------------------------------------------- records */
 
-/* Return: whether the guest is to be told of @map. records_lock held. */
-static bool is_news(struct gp_map_object *map)
-{
-	if (map->notified || !gp_map_records_pending(map->map))
-		return false;
-	map->notified = true;
-	return true;
-}
-
-static void tell(struct gpgpu_session *s, struct gp_map_object *map)
+/* @pending: what the device says; where the map is the engine's, it looks itself. */
+static void tell(struct gpgpu_session *s, struct gp_map_object *map, bool pending)
 {
 	bool news;
 
 	pthread_mutex_lock(&s->records_lock);
-	news = is_news(map);
+	news = !map->notified && (map->here ? gp_map_records_pending(map->map) : pending);
+	map->notified |= news;
 	pthread_mutex_unlock(&s->records_lock);
 	if (news && s->event)
 		s->event(s->event_opaque, VIRTIO_GPGPU_EV_MAP_DATA, VIRTIO_GPGPU_R_NONE, map->object.id);
 }
 
+void gp_records_found(struct gpgpu_session *s, struct gp_map_object *map)
+{
+	tell(s, map, true);
+}
+
 /* Any of the maps in @outer: which, only its program knew. Others may go meanwhile. */
-static void tell_inner(struct gpgpu_session *s, const struct gp_map_object *outer)
+static void each_inner(struct gpgpu_session *s, const struct gp_map_object *outer, gp_records_fn *fn,
+		       void *opaque)
 {
 	for (uint32_t i = 0; i < GP_MAX_INNER / 64; i++) {
 		uint64_t slots = __atomic_load_n(&outer->map->members[i], __ATOMIC_ACQUIRE);
@@ -54,12 +53,12 @@ static void tell_inner(struct gpgpu_session *s, const struct gp_map_object *oute
 				__atomic_load_n(&s->inner_objects[slot], __ATOMIC_ACQUIRE);
 
 			if (map)
-				tell(s, map);
+				fn(s, map, opaque);
 		}
 	}
 }
 
-void gp_records_tell(struct gpgpu_session *s, const struct gp_program *prog)
+void gp_records_each(struct gpgpu_session *s, const struct gp_program *prog, gp_records_fn *fn, void *opaque)
 {
 	if (!prog->has_records)
 		return;
@@ -67,13 +66,55 @@ void gp_records_tell(struct gpgpu_session *s, const struct gp_program *prog)
 		struct gp_map_object *map = prog->map_objects[i];
 
 		if (gp_map_has_records(map->desc.type))
-			tell(s, map);
+			fn(s, map, opaque);
 		else if (gp_map_is_outer(map->desc.type) && gp_map_has_records(map->desc.inner.type))
-			tell_inner(s, map);
+			each_inner(s, map, fn, opaque);
 	}
 }
 
+static void look(struct gpgpu_session *s, struct gp_map_object *map, void *opaque)
+{
+	tell(s, map, false);
+}
+
+void gp_records_tell(struct gpgpu_session *s, const struct gp_program *prog)
+{
+	gp_records_each(s, prog, look, NULL);
+}
+
 #define OFF(member) offsetof(struct virtio_gpgpu_req_map_read, member)
+
+/* records_lock held, or what was found was found where only one reads at a time. */
+static struct gp_result answer_read(struct gp_map_call *call)
+{
+	struct virtio_gpgpu_resp_map_read *resp = (void *)call->req->response;
+	const struct gp_map_op *op = &call->ops[0];
+
+	/* What is left is no news: the guest is reading. */
+	call->map->notified = call->ops[1].result != 0;
+	if (op->result < 0) {
+		gp_response_drop(call->req);
+		return op->result == -EMSGSIZE ? GP_ERR(INVALID, RESPONSE_SPACE, op->count)
+					       : gp_map_result((int)op->result, call->map);
+	}
+	resp->bytes = (uint32_t)op->result;
+	resp->num_records = op->done;
+	resp->dropped = op->dropped;
+	call->req->response_length = sizeof(*resp) + (size_t)op->result;
+	return GP_OK;
+}
+
+static struct gp_result finish_read(struct gp_map_call *call)
+{
+	struct gp_result result;
+
+	if (!call->away)
+		return answer_read(call);
+	pthread_mutex_lock(&call->session->records_lock);
+	result = answer_read(call);
+	pthread_mutex_unlock(&call->session->records_lock);
+	return result;
+}
 
 struct gp_result gp_cmd_map_read(struct gpgpu_session *s, struct gp_context *ctx, struct gp_request *req,
 				 struct list *done)
@@ -81,11 +122,10 @@ struct gp_result gp_cmd_map_read(struct gpgpu_session *s, struct gp_context *ctx
 	const struct virtio_gpgpu_req_map_read *r = (const void *)req->bytes;
 	struct virtio_gpgpu_resp_map_read *resp;
 	struct gp_map_object *map;
+	struct gp_map_call call;
 	struct gp_object *object;
 	struct gp_result result;
-	uint64_t room, dropped = 0;
-	uint32_t num = 0;
-	int64_t bytes;
+	uint64_t room;
 
 	result = gp_object_find(s, VIRTIO_GPGPU_OBJ_MAP, r->id, ctx->id, &object);
 	if (result.status)
@@ -98,23 +138,27 @@ struct gp_result gp_cmd_map_read(struct gpgpu_session *s, struct gp_context *ctx
 	room = MIN(req->capacity, GP_MAX_REQUEST) - sizeof(*resp);
 	room = MIN(room, r->max_bytes);
 	resp = gp_response(req, sizeof(*resp) + room);
+	call = (struct gp_map_call){
+		.session = s,
+		.req = req,
+		.map = map,
+		.num_ops = 2,
+		.out_bytes = (uint32_t)room,
+		.finish = finish_read,
+	};
+	call.ops[0] = (struct gp_map_op){
+		.kind = GP_MAP_OP_READ,
+		.map = map->map,
+		.value = (uint8_t *)(resp + 1),
+		.count = (uint32_t)room,
+	};
+	call.ops[1] = (struct gp_map_op){ .kind = GP_MAP_OP_PENDING, .map = map->map };
 
 	pthread_mutex_lock(&s->records_lock);
 	map->notified = false;
-	bytes = gp_map_records_read(map->map, resp + 1, room, &num, &dropped);
-	/* What is left is no news: the guest is reading. */
-	map->notified = gp_map_records_pending(map->map);
+	result = map->here ? gp_map_run(&call) : GP_OK;
 	pthread_mutex_unlock(&s->records_lock);
-	if (bytes < 0) {
-		gp_response_drop(req);
-		return bytes == -EMSGSIZE ? GP_ERR(INVALID, RESPONSE_SPACE, room)
-					  : gp_map_result((int)bytes, map);
-	}
-	resp->bytes = (uint32_t)bytes;
-	resp->num_records = num;
-	resp->dropped = dropped;
-	req->response_length = sizeof(*resp) + (size_t)bytes;
-	return GP_OK;
+	return map->here ? result : gp_map_run(&call);
 }
 
 /* ------------------------------------------------------------------------ lines */
@@ -152,6 +196,18 @@ static void show(struct gpgpu_session *s, const struct gp_program *prog, const c
 	}
 	g_snprintf(line, sizeof(line), "%.64s: program '%s' prints: %s", s->name, prog->name, text);
 	s->log(s->event_opaque, line);
+}
+
+void gp_prints_line(struct gpgpu_session *s, const struct gp_program *prog, const char *text)
+{
+	uint64_t hidden;
+	bool shown;
+
+	pthread_mutex_lock(&s->records_lock);
+	shown = may_show(s, &hidden);
+	pthread_mutex_unlock(&s->records_lock);
+	if (shown)
+		show(s, prog, text, hidden);
 }
 
 void gp_prints_show(struct gpgpu_session *s, struct gp_program *prog)

@@ -16,10 +16,12 @@
 #include "fibers.h"
 #include "job.h"
 #include "map.h"
+#include "rt/launch.h"
 
 #define MIN_CHUNK_NS 20000 /* less is not worth handing to another thread */
 #define MAX_GROWTH   16
 #define COPY_ITEM_NS 5000 /* until it has been measured */
+#define MAX_LANES    (1u << 24) /* of a launch */
 
 static struct gpgpu_engine *engine_of(const struct gp_job *job)
 {
@@ -39,6 +41,25 @@ static uint64_t items_in(double ns, double item_ns)
 	return items < 1 ? 1 : items > 1e12 ? (uint64_t)1e12 : (uint64_t)items;
 }
 
+/*
+ * Of a GPU: as many as run at once take hardly longer than one, however little is known. With fewer, an item would
+ * seem to cost the more the fewer there are, and chunks would shrink to nothing.
+ */
+static uint64_t plan_lanes(const struct gp_job *job, uint64_t slice_ns)
+{
+	const struct gpgpu_engine *engine = engine_of(job);
+	uint64_t least = engine->lanes, count;
+
+	if (!job->prog)
+		least = MAX(least * GP_COPY_LANE / GP_COPY_ITEM, 1);
+	count = job->item_ns > 0 ? items_in((double)slice_ns, job->item_ns) : least;
+	if (job->last_count && count / MAX_GROWTH > job->last_count)
+		count = job->last_count * MAX_GROWTH;
+	count = CLAMP(count, least, MAX_LANES);
+	/* Lanes of one launch must not meet on a copy; launches do not run at the same time. */
+	return job->prog && job->prog->per_cpu ? MIN(count, engine->cpus) : count;
+}
+
 static uint64_t plan(const struct gp_job *job, uint64_t slice_ns)
 {
 	struct gpgpu_engine *engine = engine_of(job);
@@ -47,6 +68,8 @@ static uint64_t plan(const struct gp_job *job, uint64_t slice_ns)
 	/* All of it, so that what interleaves does not depend on how long it takes. */
 	if (engine->fibers && job->prog)
 		return job->remaining;
+	if (engine->lanes)
+		return plan_lanes(job, slice_ns);
 	if (job->item_ns <= 0)
 		return first_chunk(job);
 	count = items_in((double)slice_ns, job->item_ns);
@@ -93,7 +116,7 @@ void gp_job_take(struct gp_job *job, uint64_t slice_ns, struct gp_chunk *chunk, 
 	uint64_t count = plan(job, slice_ns);
 
 	memset(chunk, 0, sizeof(*chunk));
-	if (job->parts && engine_of(job)->fibers) {
+	if (job->parts && (engine_of(job)->fibers || engine_of(job)->lanes)) {
 		chunk->all_parts = true;
 		chunk->count = job->remaining;
 		for (uint32_t i = 0; i < job->num_parts; i++)
@@ -266,6 +289,16 @@ static bool ends(struct gp_job *job)
 	return true;
 }
 
+void gp_job_lose(struct gp_job *job, uint32_t status, uint32_t reason, uint64_t now)
+{
+	if (!job->lost_status) {
+		job->lost_status = status;
+		job->lost_reason = reason;
+	}
+	job->cancelled = true;
+	gp_sched_dequeue(&engine_of(job)->sched, &job->entry, now);
+}
+
 bool gp_job_put(struct gp_job *job, struct gp_chunk *chunk, uint64_t ns, uint64_t now)
 {
 	struct gpgpu_engine *engine = engine_of(job);
@@ -277,7 +310,8 @@ bool gp_job_put(struct gp_job *job, struct gp_chunk *chunk, uint64_t ns, uint64_
 		job->parts[i].busy = false;
 	if (job->parts && !chunk->all_parts)
 		job->parts[chunk->part].busy = false;
-	if (chunk->ran)
+	/* Where parts differ in length, most lanes of a GPU wait for a few: that says nothing of an item. */
+	if (chunk->ran && !(chunk->all_parts && engine->lanes))
 		measure(job, chunk->ran, ns);
 	if (chunk->ran < chunk->count)
 		put_back(job, chunk);

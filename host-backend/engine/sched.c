@@ -305,3 +305,15 @@ void gp_sched_settle(struct gp_sched *sched, const struct gp_sched_grant *grant,
 	tenant->running--;
 	set_state(tenant, now);
 }
+
+void gp_sched_charge(struct gp_sched *sched, struct gp_sched_tenant *tenant, uint64_t ns, uint64_t now)
+{
+	/* One that was idle has no old credit to pay with. */
+	catch_up(sched, tenant);
+	tenant->start += ns * WEIGHT_SCALE / tenant->weight;
+	tenant->device_ns += ns;
+	if (tenant->cap < GP_SCHED_NO_CAP) {
+		tenant->budget -= (int64_t)ns;
+		refill(sched, tenant, now);
+	}
+}

@@ -95,4 +95,7 @@ struct gp_sched_entry *gp_sched_pick(struct gp_sched *sched, uint64_t now, struc
 /* gp_sched_settle() - a slice has ended and took @ns of device time. */
 void gp_sched_settle(struct gp_sched *sched, const struct gp_sched_grant *grant, uint64_t ns, uint64_t now);
 
+/* gp_sched_charge() - @tenant had @ns of device time outside of any slice. */
+void gp_sched_charge(struct gp_sched *sched, struct gp_sched_tenant *tenant, uint64_t ns, uint64_t now);
+
 #endif

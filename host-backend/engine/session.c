@@ -122,6 +122,8 @@ struct gpgpu_session *gpgpu_session_new(struct gpgpu_engine *engine,
 	pthread_mutex_unlock(&engine->lock);
 
 	gp_tables_init(s);
+	if (engine->ops->session_new)
+		engine->ops->session_new(engine->device, s, options->shm_fd);
 	return s;
 }
 
@@ -139,7 +141,7 @@ void gp_session_unref(struct gpgpu_session *s)
 	pthread_cond_destroy(&s->changed);
 	pthread_mutex_destroy(&s->records_lock);
 	pthread_mutex_destroy(&s->lock);
-	g_free(s->inner);
+	gp_table_free(s->engine, s->inner, GP_MAX_INNER * sizeof(*s->inner));
 	g_free(s->inner_objects);
 	g_free(s->name);
 	g_free(s);
@@ -232,10 +234,10 @@ void gpgpu_session_uncork(struct gpgpu_session *s)
 	pthread_mutex_unlock(&engine->lock);
 }
 
-/* Waits until no thread executes or delivers; session's lock held. */
+/* Waits until no thread executes or delivers, and no device operates on a map; session's lock held. */
 static void wait_not_busy(struct gpgpu_session *s)
 {
-	while (s->busy)
+	while (s->busy || s->num_calls)
 		pthread_cond_wait(&s->changed, &s->lock);
 }
 
@@ -328,7 +330,7 @@ static void drain(struct gpgpu_session *s)
 
 	wait_slices(s);
 	pthread_mutex_lock(&s->lock);
-	while (s->num_jobs || s->busy)
+	while (s->num_jobs || s->num_calls || s->busy)
 		pthread_cond_wait(&s->changed, &s->lock);
 	gp_objects_remove_all(s);
 	pthread_mutex_unlock(&s->lock);
@@ -364,6 +366,8 @@ void gpgpu_session_free(struct gpgpu_session *s)
 	s->closed = true;
 	gp_tables_free(s);
 	pthread_mutex_unlock(&s->lock);
+	if (engine->ops->session_free)
+		engine->ops->session_free(engine->device, s);
 	gp_session_unref(s);
 }
 

@@ -26,8 +26,23 @@
 struct gpgpu_engine;
 struct gpgpu_session;
 
+enum gpgpu_loss {
+	GPGPU_LOSS_UNKNOWN,
+	GPGPU_LOSS_GUILTY, /* by what this engine had it do */
+	GPGPU_LOSS_INNOCENT, /* by somebody else's work */
+	GPGPU_LOSS_GONE, /* unplugged, or it does not come back */
+};
+
+/*
+ * Called on an engine thread when a GPU was lost; what it ran is answered S_DEVICE_LOST.
+ * @over: it is not back with what was in its memory: everything from now on is answered so.
+ * @what: for the log.
+ */
+typedef void gpgpu_lost_fn(void *opaque, enum gpgpu_loss loss, bool over, const char *what);
+
 struct gpgpu_engine_options {
-	const char *device;  /* "cpu" */
+	const char *device;  /* "cpu" (NULL), or that of a GPU: "amdgpu" */
+	const char *where; /* of a GPU: its render node or PCI address; NULL: the first that will do */
 	uint32_t threads;  /* CPU device: worker threads; 0: one per host CPU */
 	const char *jit_program; /* path of gpgpu-jit, or NULL with jit_fd */
 	int jit_fd;   /* connected socket to a gpgpu-jit, or -1 */
@@ -46,6 +61,8 @@ struct gpgpu_engine_options {
 	 */
 	int (*jit_connect)(void *opaque);
 	void *jit_opaque;
+	gpgpu_lost_fn *lost; /* may be NULL */
+	void *lost_opaque;
 };
 
 /* gpgpu_engine_new() - Return: NULL with @error set on failure. */
@@ -77,11 +94,12 @@ struct gpgpu_session_options {
 	const char *name;  /* for logs; copied */
 	void *shm;   /* the device's shared memory, mapped; NULL with shm_size 0 */
 	uint64_t shm_size;
-	uint64_t features;  /* virtio_gpgpu feature bits that were negotiated, as 1 << bit */
+	int shm_fd; /* the file that it is mapped from, for devices that can use it in place; 0 or less: none */
+	uint64_t features; /* virtio_gpgpu feature bits that were negotiated, as 1 << bit */
 	uint32_t generation;
 	struct gpgpu_quota quota;
 	struct gpgpu_limits limits;
-	gpgpu_event_fn *event;  /* may be NULL */
+	gpgpu_event_fn *event; /* may be NULL */
 	gpgpu_log_fn *log; /* may be NULL */
 	void *event_opaque; /* of both */
 };
@@ -90,7 +108,7 @@ struct gpgpu_session *gpgpu_session_new(struct gpgpu_engine *engine,
 					const struct gpgpu_session_options *options, GError **error);
 void gpgpu_session_free(struct gpgpu_session *session);
 
-struct gpgpu_range {   /* bytes of the shared memory */
+struct gpgpu_range { /* bytes of the shared memory */
 	uint64_t offset, size;
 };
 
@@ -136,7 +154,7 @@ void gpgpu_session_reset(struct gpgpu_session *session, uint64_t features, uint3
 
 void gpgpu_session_set_quota(struct gpgpu_session *session, const struct gpgpu_quota *quota);
 
-struct gpgpu_stats {   /* since the session was made; survive a reset */
+struct gpgpu_stats { /* since the session was made; survive a reset */
 	uint64_t device_ns, waited_ns, throttled_ns;
 	uint64_t jobs, packets, bytes, verdicts[5], faults;
 	uint64_t memory, memory_max;

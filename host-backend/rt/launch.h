@@ -36,6 +36,7 @@ enum gp_map_op_kind {
 	GP_MAP_OP_LOAD, /* update with each of `count` entries at `value`, until one fails */
 	GP_MAP_OP_READ, /* records: up to `count` bytes to `value`; result: bytes, or as gp_map_records_read() */
 	GP_MAP_OP_PENDING, /* records: result 1 where READ would find one, else 0 */
+	GP_MAP_OP_LINES, /* `map` is a struct gp_log: up to `count` lines to `value`, GP_LOG_TEXT bytes each */
 };
 
 /*
@@ -50,7 +51,7 @@ struct gp_map_op {
 	uint8_t *value;
 	uint32_t count, stride; /* DUMP, LOAD, READ */
 	uint64_t ticks; /* DUMP, LOAD: begin no entry after so many of gp_ticks(); 0: any */
-	uint32_t done; /* out: DUMP, LOAD: entries; READ: records */
+	uint32_t done; /* out: DUMP, LOAD: entries; READ: records; LINES: lines */
 	uint32_t reserved;
 	uint64_t dropped; /* out: READ: records that found no room, ever */
 	int64_t result; /* out: 0 or a negative errno, as rt/maps.h says; DUMP, LOAD: -EINTR where ticks were over */

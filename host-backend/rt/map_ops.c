@@ -10,6 +10,7 @@
 #include "virtio_gpgpu.h"
 #include "clock.h"
 #include "launch.h"
+#include "log.h"
 #include "maps.h"
 #include "mem.h"
 
@@ -99,6 +100,15 @@ static int64_t gp_op_load(struct gp_map_op *op)
 	return 0;
 }
 
+static int64_t gp_op_lines(struct gp_map_op *op)
+{
+	struct gp_log *log = (struct gp_log *)(void *)op->map;
+
+	while (op->done < op->count && gp_log_take(log, (char *)op->value + op->done * GP_LOG_TEXT) >= 0)
+		op->done++;
+	return 0;
+}
+
 void gp_map_op_run(struct gp_map_op *op)
 {
 	op->done = 0;
@@ -130,6 +140,9 @@ void gp_map_op_run(struct gp_map_op *op)
 		break;
 	case GP_MAP_OP_PENDING:
 		op->result = gp_map_records_pending(op->map);
+		break;
+	case GP_MAP_OP_LINES:
+		op->result = gp_op_lines(op);
 		break;
 	default:
 		op->result = -EINVAL;

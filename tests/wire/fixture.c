@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 #include "fixture.h"
+#include "mock.h"
 
 struct gpgpu_engine *engine;
 struct wire_client *client;
@@ -43,7 +44,7 @@ struct wire_point next_point(void)
 void setup_engine(uint32_t threads)
 {
 	struct gpgpu_engine_options options = {
-		.device = "cpu",
+		.device = gp_mock_use(),
 		.threads = threads,
 		.jit_fd = jit_socket >= 0 ? fcntl(jit_socket, F_DUPFD_CLOEXEC, 0) : -1,
 	};

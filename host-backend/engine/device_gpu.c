@@ -1,0 +1,573 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * device_gpu.c - a GPU as a device: asynchronous, several launches in flight, over the operations of gpu.h.
+ *
+ * How it works: two threads. The submitter takes chunks of jobs from the scheduler, makes launches of them
+ * (gpu_slice.c) and queues them. The waiter waits for launches to end, takes out what they bring, and settles. What a slice
+ * needs beyond its first launch (tail calls, a look at what programs have left) the waiter puts on `ready`, and the
+ * guest's operations on maps (gpu_calls.c) come on `calls`; both go before another slice, the latter taking turns with
+ * them. So everything goes through one queue of the GPU's, and is ordered by it.
+ *
+ * How much is in flight: as many launches as the GPU takes, but no more slices than two take in time, so that neither a
+ * pause nor another guest waits for long. One slice is always let in. What a launch took is what the GPU's clock says; that
+ * is charged.
+ *
+ * Nothing waits for ever. A lane has LANE_NS by the GPU's clock (gpu_launch.c). A launch that has been the oldest for
+ * LAUNCH_NS, or for PATIENCE_NS while somebody waits for its end, is told to stop, upon which lanes end at their
+ * next burn. If it has not ended HANG_NS after it became the oldest, the GPU is taken to be lost for good.
+ *
+ * Loss: operations return -ENODEV. The waiter answers what was in flight with S_DEVICE_LOST, and asks the GPU to recover. If
+ * memory has kept what it held, all goes on with what had not been queued. Otherwise the device is `gone`: jobs
+ * are still taken from the scheduler, and answered S_DEVICE_LOST, until whoever has the engine gives it up (the
+ * worker ends, and its successor begins anew).
+ *
+ * Locks: engine's lock for all of struct gp_device that is marked so; no operation of gpu.h but wake() is called with
+ * it held.
+ */
+#include <errno.h>
+#include <string.h>
+#include "gpu_priv.h"
+#include "retire.h"
+
+#define GPU_CPUS    256u /* copies of per-CPU maps, and so lanes of a launch that uses some */
+#define MAX_AT_ONCE (1u << 20)
+#define PATIENCE_NS 200000000ull
+#define LAUNCH_NS   2000000000ull
+#define HANG_NS	    10000000000ull
+#define WAIT_NS	    200000000ull
+#define RETRY_NS    1000000ull /* when the driver has no memory */
+#define MAX_TRIES   2000
+#define MAX_ENDS    16
+
+/* ---------------------------------------------------------------------- submitter */
+
+static void sleep_until(struct gp_device *dev, uint64_t wake)
+{
+	struct timespec ts = { .tv_sec = (time_t)(wake / 1000000000), .tv_nsec = (long)(wake % 1000000000) };
+
+	if (wake == UINT64_MAX)
+		pthread_cond_wait(&dev->wake, &dev->engine->lock);
+	else
+		pthread_cond_timedwait(&dev->wake, &dev->engine->lock, &ts);
+}
+
+static void move_all(struct list *from, struct list *to)
+{
+	struct list *link;
+
+	while ((link = list_pop(from)))
+		list_add_tail(to, link);
+}
+
+/* A launch has ended, or never will. No lock held. */
+static void end_launch(struct gp_device *dev, struct gpu_launch *launch, uint64_t ns, bool lost)
+{
+	struct gpu_slice *slice = launch->slice;
+	struct list ready;
+
+	if (launch->kind == GPU_CALLS) {
+		gp_gpu_calls_ended(dev, launch, ns, lost);
+		return;
+	}
+	list_init(&ready);
+	if (gp_gpu_slice_ended(dev, launch, ns, lost, &ready)) {
+		gp_gpu_slice_finish(dev, slice);
+		return;
+	}
+	pthread_mutex_lock(&dev->engine->lock);
+	move_all(&ready, &dev->ready);
+	pthread_cond_signal(&dev->wake);
+	pthread_mutex_unlock(&dev->engine->lock);
+}
+
+/* Takes a chunk of some job. Engine's lock held, not all the time. Return: whether there was one. */
+static bool begin_slice(struct gp_device *dev, uint64_t *wake)
+{
+	struct gpgpu_engine *engine = dev->engine;
+	struct gp_sched_entry *entry;
+	struct gpu_slice *slice;
+	struct gp_sched_grant grant;
+	uint64_t now = gp_now();
+	struct list ready;
+
+	entry = gp_sched_pick(&engine->sched, now, &grant, wake);
+	if (!entry)
+		return false;
+	slice = g_new0(struct gpu_slice, 1);
+	slice->grant = grant;
+	slice->job = container_of(entry, struct gp_job, entry);
+	gp_job_take(slice->job, engine->slice_ns, &slice->chunk, now);
+	slice->chunk.phase = gp_slice_begin(slice->job->session);
+	dev->planned_ns += grant.estimate;
+	if (dev->gone)
+		slice->status = VIRTIO_GPGPU_S_DEVICE_LOST;
+	pthread_mutex_unlock(&engine->lock);
+
+	list_init(&ready);
+	if (slice->status || !gp_gpu_slice_begin(dev, slice, &ready))
+		gp_gpu_slice_finish(dev, slice);
+
+	pthread_mutex_lock(&engine->lock);
+	move_all(&ready, &dev->ready);
+	return true;
+}
+
+/* Answers the first of the calls without doing it. Engine's lock held, not all the time. */
+static void refuse_call(struct gp_device *dev, uint32_t status)
+{
+	struct list *link = list_pop(&dev->calls);
+
+	pthread_mutex_unlock(&dev->engine->lock);
+	gp_map_call_ended(container_of(link, struct gp_map_call, link), status);
+	pthread_mutex_lock(&dev->engine->lock);
+}
+
+/* Engine's lock held, not all the time. */
+static void begin_calls(struct gp_device *dev)
+{
+	struct gpgpu_engine *engine = dev->engine;
+	struct gpu_launch *launch;
+	struct list calls;
+
+	if (dev->gone) {
+		refuse_call(dev, VIRTIO_GPGPU_S_DEVICE_LOST);
+		return;
+	}
+
+	list_init(&calls);
+	move_all(&dev->calls, &calls);
+	pthread_mutex_unlock(&engine->lock);
+	launch = gp_gpu_calls_launch(dev, &calls);
+	pthread_mutex_lock(&engine->lock);
+	move_all(&dev->calls, &calls);
+	move_all(&calls, &dev->calls);
+	if (launch)
+		list_add_tail(&dev->ready, &launch->link);
+	else
+		refuse_call(dev, VIRTIO_GPGPU_S_NO_MEMORY);
+}
+
+/* More work for `ready`. Engine's lock held, not all the time. Return: false if there is none now. */
+static bool find_work(struct gp_device *dev, uint64_t *wake)
+{
+	bool slices = !dev->planned_ns || dev->planned_ns < 2 * dev->engine->slice_ns || dev->gone;
+
+	*wake = UINT64_MAX;
+	if (!list_empty(&dev->calls) && (dev->calls_turn || !dev->engine->sched.entries)) {
+		dev->calls_turn = false;
+		begin_calls(dev);
+		return true;
+	}
+	dev->calls_turn = true;
+	if (slices && begin_slice(dev, wake))
+		return true;
+	return !list_empty(&dev->calls);
+}
+
+/* Queues @launch. Engine's lock held, not all the time. */
+static void queue_launch(struct gp_device *dev, struct gpu_launch *launch, uint64_t *wake)
+{
+	struct gp_launch *args = launch->args;
+	uint32_t groups = (uint32_t)((args->count + args->group - 1) / args->group);
+	int err;
+
+	*wake = UINT64_MAX;
+	dev->launching = true;
+	pthread_mutex_unlock(&dev->engine->lock);
+	err = dev->ops->launch(dev->gpu, launch->code, (uintptr_t)args, groups, args->group, &launch->ticket);
+	pthread_mutex_lock(&dev->engine->lock);
+	dev->launching = false;
+	if (!err) {
+		list_add_tail(&dev->launches, &launch->link);
+		dev->in_flight++;
+	} else {
+		list_add(&dev->ready, &launch->link);
+		*wake = gp_now() + RETRY_NS;
+	}
+	/* When nothing is in flight, nothing will ever end. */
+	if (err == -EAGAIN && dev->in_flight)
+		dev->full = true;
+	else if (err == -EAGAIN || err == -ENOMEM)
+		launch->tries++;
+	else if (err)
+		dev->lost = true;
+	if (launch->tries > MAX_TRIES)
+		dev->lost = true;
+	pthread_cond_signal(&dev->flying);
+}
+
+static void *submit_thread(void *opaque)
+{
+	struct gp_device *dev = opaque;
+	struct gpgpu_engine *engine = dev->engine;
+
+	pthread_mutex_lock(&engine->lock);
+	while (!dev->quit) {
+		uint64_t wake = UINT64_MAX;
+
+		if (dev->lost && !dev->gone) {
+			pthread_cond_signal(&dev->flying);
+			sleep_until(dev, wake);
+		} else if (!list_empty(&dev->ready) && dev->gone) {
+			struct gpu_launch *launch =
+				container_of(list_pop(&dev->ready), struct gpu_launch, link);
+
+			pthread_mutex_unlock(&engine->lock);
+			end_launch(dev, launch, 0, true);
+			pthread_mutex_lock(&engine->lock);
+		} else if (!list_empty(&dev->ready) && !dev->full && dev->in_flight < dev->info.depth) {
+			queue_launch(dev, container_of(list_pop(&dev->ready), struct gpu_launch, link),
+				     &wake);
+			if (wake != UINT64_MAX && !dev->lost)
+				sleep_until(dev, wake);
+		} else if (!list_empty(&dev->ready) || !find_work(dev, &wake)) {
+			sleep_until(dev, wake);
+		}
+	}
+	pthread_mutex_unlock(&engine->lock);
+	return NULL;
+}
+
+/* ------------------------------------------------------------------------- waiter */
+
+/* The launch with @ticket, out of the list, in which the submitter may be just about to put it. Engine's lock. */
+static struct gpu_launch *take_launch(struct gp_device *dev, uint64_t ticket)
+{
+	struct list *pos, *next;
+
+	while (dev->launching)
+		pthread_cond_wait(&dev->flying, &dev->engine->lock);
+	list_for_each_safe(pos, next, &dev->launches)
+	{
+		struct gpu_launch *launch = container_of(pos, struct gpu_launch, link);
+
+		if (launch->ticket != ticket)
+			continue;
+		list_del(&launch->link);
+		dev->in_flight--;
+		dev->full = false;
+		return launch;
+	}
+	return NULL;
+}
+
+static void take_ends(struct gp_device *dev, const struct gp_gpu_end *ends, int num)
+{
+	for (int i = 0; i < num; i++) {
+		struct gpu_launch *launch;
+
+		pthread_mutex_lock(&dev->engine->lock);
+		launch = take_launch(dev, ends[i].ticket);
+		pthread_cond_signal(&dev->wake);
+		pthread_mutex_unlock(&dev->engine->lock);
+		if (launch)
+			end_launch(dev, launch, ends[i].ns, false);
+	}
+}
+
+/* Ends what was queued, and calls. Engine's lock held, not all the time. */
+static void end_all(struct gp_device *dev)
+{
+	struct list lost, *link;
+
+	list_init(&lost);
+	while (dev->launching)
+		pthread_cond_wait(&dev->flying, &dev->engine->lock);
+	move_all(&dev->launches, &lost);
+	dev->in_flight = 0;
+	dev->full = false;
+	pthread_mutex_unlock(&dev->engine->lock);
+	while ((link = list_pop(&lost)))
+		end_launch(dev, container_of(link, struct gpu_launch, link), 0, true);
+	pthread_mutex_lock(&dev->engine->lock);
+}
+
+static const char *say(enum gpgpu_loss loss, bool hung, bool contents)
+{
+	if (hung)
+		return "the GPU does not end what it runs";
+	if (loss == GPGPU_LOSS_GONE)
+		return "the GPU is gone";
+	if (!contents)
+		return "the GPU was reset, and its memory is lost";
+	return loss == GPGPU_LOSS_GUILTY ? "the GPU was reset because of what this guest ran"
+					 : "the GPU was reset";
+}
+
+/* Engine's lock held, not all the time. */
+static void deal_with_loss(struct gp_device *dev)
+{
+	static const enum gpgpu_loss losses[] = {
+		[GP_GPU_OK] = GPGPU_LOSS_UNKNOWN,
+		[GP_GPU_GUILTY] = GPGPU_LOSS_GUILTY,
+		[GP_GPU_INNOCENT] = GPGPU_LOSS_INNOCENT,
+		[GP_GPU_GONE] = GPGPU_LOSS_GONE,
+	};
+	enum gpgpu_loss loss = dev->hung ? GPGPU_LOSS_GUILTY : losses[dev->ops->state(dev->gpu)];
+	bool contents = false, back = false;
+
+	end_all(dev);
+	pthread_mutex_unlock(&dev->engine->lock);
+	/* One that hangs may still write to its memory, so nothing that has some may go on. */
+	if (!dev->hung && loss != GPGPU_LOSS_GONE)
+		back = dev->ops->recover(dev->gpu, &contents);
+	if (!back && !dev->hung)
+		loss = GPGPU_LOSS_GONE;
+	if (dev->lost_fn)
+		dev->lost_fn(dev->lost_opaque, loss, !back || !contents, say(loss, dev->hung, contents));
+	pthread_mutex_lock(&dev->engine->lock);
+	dev->lost = false;
+	dev->gone = !back || !contents;
+	pthread_cond_signal(&dev->wake);
+}
+
+static void *wait_thread(void *opaque)
+{
+	struct gp_device *dev = opaque;
+	struct gpgpu_engine *engine = dev->engine;
+	struct gp_gpu_end ends[MAX_ENDS];
+
+	pthread_mutex_lock(&engine->lock);
+	while (!dev->quit) {
+		int num;
+
+		if (dev->lost && !dev->gone) {
+			deal_with_loss(dev);
+			continue;
+		}
+		if (!dev->in_flight) {
+			pthread_cond_wait(&dev->flying, &engine->lock);
+			continue;
+		}
+		pthread_mutex_unlock(&engine->lock);
+		num = dev->ops->wait(dev->gpu, WAIT_NS, ends, MAX_ENDS);
+		if (num > 0)
+			take_ends(dev, ends, num);
+		pthread_mutex_lock(&engine->lock);
+		if (num < 0)
+			dev->lost = true;
+	}
+	pthread_mutex_unlock(&engine->lock);
+	return NULL;
+}
+
+/* ----------------------------------------------------------------------- operations */
+
+static void gpu_kick(struct gp_device *dev)
+{
+	pthread_cond_signal(&dev->wake);
+}
+
+static void stop_for(struct gpu_launch *launch, const struct gpgpu_session *session, const struct gp_job *job)
+{
+	const struct gp_job *of = launch->slice ? launch->slice->job : NULL;
+
+	if (!of || of->session != session || (job && of != job))
+		return;
+	launch->hurry = true;
+	gp_gpu_stop(launch, of->cancelled ? GP_STOP_NOW : GP_STOP_SOON);
+}
+
+static void gpu_interrupt(struct gp_device *dev, struct gpgpu_session *session, struct gp_job *job)
+{
+	struct list *pos, *next;
+
+	list_for_each_safe(pos, next, &dev->launches)
+		stop_for(container_of(pos, struct gpu_launch, link), session, job);
+	list_for_each_safe(pos, next, &dev->ready)
+		stop_for(container_of(pos, struct gpu_launch, link), session, job);
+}
+
+static void gpu_watch(struct gp_device *dev, uint64_t now)
+{
+	struct gpu_launch *launch;
+	uint64_t took;
+
+	if (list_empty(&dev->launches) || dev->lost)
+		return;
+	launch = container_of(dev->launches.next, struct gpu_launch, link);
+	if (!launch->front)
+		launch->front = now;
+	took = now - launch->front;
+	if (took > 2 * dev->engine->slice_ns)
+		gp_gpu_stop(launch, GP_STOP_SOON);
+	if (took > (launch->hurry ? PATIENCE_NS : LAUNCH_NS))
+		gp_gpu_stop(launch, GP_STOP_NOW);
+	if (took > HANG_NS) {
+		dev->lost = dev->hung = true;
+		dev->ops->wake(dev->gpu);
+	}
+}
+
+static void *gpu_alloc(struct gp_device *dev, uint64_t size, enum gp_mem mem)
+{
+	if (!size || size > 1ull << 42)
+		return NULL;
+	return dev->ops->alloc(dev->gpu, size, mem == GP_MEM_DEVICE ? GP_GPU_MEM_DEVICE : GP_GPU_MEM_HOST);
+}
+
+static void gpu_free(struct gp_device *dev, void *base, uint64_t size)
+{
+	dev->ops->free(dev->gpu, base, size);
+}
+
+static bool gpu_load(struct gp_device *dev, struct gp_program *prog, char why[GP_MESSAGE])
+{
+	uint64_t bytes = MAX(prog->num_maps, 1) * sizeof(*prog->device_maps);
+
+	prog->device_maps = gpu_alloc(dev, bytes, GP_MEM_DEVICE);
+	if (!prog->device_maps) {
+		g_strlcpy(why, "no memory of the GPU's for the program", GP_MESSAGE);
+		return false;
+	}
+	memcpy(prog->device_maps, prog->maps, prog->num_maps * sizeof(*prog->maps));
+	prog->code = dev->ops->load(dev->gpu, prog->image, why);
+	return prog->code;
+}
+
+static void gpu_unload(struct gp_device *dev, struct gp_program *prog)
+{
+	if (prog->code)
+		dev->ops->unload(dev->gpu, prog->code);
+	if (prog->device_maps)
+		gpu_free(dev, prog->device_maps, MAX(prog->num_maps, 1) * sizeof(*prog->device_maps));
+}
+
+static void gpu_session_new(struct gp_device *dev, struct gpgpu_session *s, int fd)
+{
+	s->shared = s->shm_size && !dev->ops->share(dev->gpu, s->shm, s->shm_size, fd);
+}
+
+static void gpu_session_free(struct gp_device *dev, struct gpgpu_session *s)
+{
+	if (s->shared)
+		dev->ops->unshare(dev->gpu, s->shm, s->shm_size);
+}
+
+static void gpu_map_call(struct gp_device *dev, struct gp_map_call *call)
+{
+	pthread_mutex_lock(&dev->engine->lock);
+	list_add_tail(&dev->calls, &call->link);
+	pthread_cond_signal(&dev->wake);
+	pthread_mutex_unlock(&dev->engine->lock);
+}
+
+/* -------------------------------------------------------------------------- life */
+
+static void gpu_destroy(struct gp_device *dev)
+{
+	if (dev->started) {
+		pthread_mutex_lock(&dev->engine->lock);
+		dev->quit = true;
+		pthread_cond_signal(&dev->wake);
+		pthread_cond_signal(&dev->flying);
+		pthread_mutex_unlock(&dev->engine->lock);
+		dev->ops->wake(dev->gpu);
+		pthread_join(dev->submitter, NULL);
+		pthread_join(dev->waiter, NULL);
+	}
+	for (uint32_t i = 0; i < G_N_ELEMENTS(dev->kernels); i++)
+		if (dev->kernels[i])
+			dev->ops->unload(dev->gpu, dev->kernels[i]);
+	gp_gpu_blocks_free(dev);
+	dev->ops->close(dev->gpu);
+	pthread_cond_destroy(&dev->flying);
+	pthread_cond_destroy(&dev->wake);
+	pthread_mutex_destroy(&dev->blocks_lock);
+	g_free(dev);
+}
+
+static struct gp_device *gpu_create(struct gpgpu_engine *engine, const struct gpgpu_engine_options *options,
+				    GError **error)
+{
+	struct gp_device *dev = g_new0(struct gp_device, 1);
+	pthread_condattr_t attr;
+
+	dev->engine = engine;
+	dev->ops = engine->gpu;
+	dev->lost_fn = options->lost;
+	dev->lost_opaque = options->lost_opaque;
+	list_init(&dev->launches);
+	list_init(&dev->ready);
+	list_init(&dev->calls);
+	dev->gpu = dev->ops->open(options->where, &dev->info, error);
+	if (!dev->gpu) {
+		g_free(dev);
+		return NULL;
+	}
+	pthread_mutex_init(&dev->blocks_lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&dev->wake, &attr);
+	pthread_cond_init(&dev->flying, &attr);
+	pthread_condattr_destroy(&attr);
+	g_strlcpy(engine->title, dev->info.title, sizeof(engine->title));
+	g_strlcpy(engine->target, dev->info.target, sizeof(engine->target));
+	engine->servers = 1;
+	engine->lanes = (uint32_t)CLAMP((uint64_t)dev->info.wave * dev->info.waves, 1, MAX_AT_ONCE);
+	engine->cpus = MIN(engine->lanes, dev->info.cpus ? dev->info.cpus : GPU_CPUS);
+	engine->tick_hz = dev->info.tick_hz;
+	return dev;
+}
+
+static struct gp_gpu_code *make_kernel(struct gp_device *dev, enum gp_kernel kernel, char why[GP_MESSAGE])
+{
+	struct gp_gpu_code *code;
+	struct gp_image *image;
+
+	if (dev->ops->builtin)
+		return dev->ops->builtin(dev->gpu, kernel);
+	image = gp_compiler_kernel(dev->engine->compiler, kernel, why);
+	if (!image)
+		return NULL;
+	code = dev->ops->load(dev->gpu, image, why);
+	gp_image_unref(image);
+	return code;
+}
+
+static bool gpu_start(struct gp_device *dev, GError **error)
+{
+	static const enum gp_kernel needed[] = { GP_KERNEL_MAP_OPS, GP_KERNEL_COPY };
+	char why[GP_MESSAGE] = "";
+
+	for (size_t i = 0; i < G_N_ELEMENTS(needed); i++) {
+		dev->kernels[needed[i]] = make_kernel(dev, needed[i], why);
+		if (dev->kernels[needed[i]])
+			continue;
+		g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_FAILED,
+			    "%s: a part of its own does not load: %s", dev->info.title, why);
+		return false;
+	}
+	if (pthread_create(&dev->submitter, NULL, submit_thread, dev))
+		goto fail;
+	if (!pthread_create(&dev->waiter, NULL, wait_thread, dev)) {
+		dev->started = true;
+		return true;
+	}
+	pthread_mutex_lock(&dev->engine->lock);
+	dev->quit = true;
+	pthread_cond_signal(&dev->wake);
+	pthread_mutex_unlock(&dev->engine->lock);
+	pthread_join(dev->submitter, NULL);
+fail:
+	g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_NOMEM, "cannot start the device's threads");
+	return false;
+}
+
+const struct gp_device_ops gp_device_gpu = {
+	.name = "gpu",
+	.create = gpu_create,
+	.start = gpu_start,
+	.destroy = gpu_destroy,
+	.kick = gpu_kick,
+	.interrupt = gpu_interrupt,
+	.watch = gpu_watch,
+	.help = gpu_kick,
+	.alloc = gpu_alloc,
+	.free = gpu_free,
+	.load = gpu_load,
+	.unload = gpu_unload,
+	.session_new = gpu_session_new,
+	.session_free = gpu_session_free,
+	.map_call = gpu_map_call,
+};

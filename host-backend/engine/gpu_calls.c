@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * gpu_calls.c - the guest's operations on maps as launches: one lane that does one after the other.
+ *
+ * Keys and values travel in the launch's memory, both ways. Those that wait go together, in the order in which they
+ * came. The time that they take is charged to their sessions as any other.
+ *
+ * Threads: made by the submitter, answered by the waiter.
+ */
+#include <string.h>
+#include "gpu_priv.h"
+
+#define MAX_CALLS 64
+#define MAX_BYTES (4ull << 20) /* of keys and values; more only where one call has more */
+
+static uint64_t value_bytes(const struct gp_map_call *call)
+{
+	return MAX(call->in_bytes, call->out_bytes);
+}
+
+/* Whole words, since maps are read and written in such. */
+static uint64_t call_room(const struct gp_map_call *call)
+{
+	return gp_gpu_room(call->key_bytes + 8ull) + gp_gpu_room(value_bytes(call) + 8);
+}
+
+static void fill_call(struct gpu_block *block, const struct gp_map_call *call, struct gp_map_op *ops)
+{
+	memcpy(ops, call->ops, call->num_ops * sizeof(*ops));
+	if (call->ops[0].key) {
+		uint8_t *key = gp_gpu_take(block, call->key_bytes + 8ull);
+
+		memcpy(key, call->ops[0].key, call->key_bytes);
+		ops[0].key = key;
+	}
+	if (call->ops[0].value) {
+		uint8_t *value = gp_gpu_take(block, value_bytes(call) + 8);
+
+		memcpy(value, call->ops[0].value, call->in_bytes);
+		/* What is not written is zero in the response, too. */
+		memset(value + call->in_bytes, 0, value_bytes(call) + 8 - call->in_bytes);
+		ops[0].value = value;
+	}
+}
+
+struct gpu_launch *gp_gpu_calls_launch(struct gp_device *dev, struct list *calls)
+{
+	uint32_t num = 0, num_ops = 0, at = 0;
+	struct gpu_launch *launch;
+	struct gp_map_op *ops;
+	struct list *pos, *next;
+	uint64_t bytes = 0;
+
+	list_for_each_safe(pos, next, calls)
+	{
+		struct gp_map_call *call = container_of(pos, struct gp_map_call, link);
+
+		if (num == MAX_CALLS || (num && bytes + call_room(call) > MAX_BYTES))
+			break;
+		bytes += call_room(call);
+		num_ops += call->num_ops;
+		num++;
+	}
+	launch = gp_gpu_launch_new(dev, GPU_CALLS, gp_gpu_room(num_ops * sizeof(*ops)) + bytes);
+	if (!launch)
+		return NULL;
+	ops = gp_gpu_take(launch->block, num_ops * sizeof(*ops));
+	for (; num; num--) {
+		struct list *link = list_pop(calls);
+		struct gp_map_call *call = container_of(link, struct gp_map_call, link);
+
+		fill_call(launch->block, call, ops + at);
+		at += call->num_ops;
+		list_add_tail(&launch->calls, link);
+	}
+	launch->args->ops = ops;
+	launch->args->num_ops = num_ops;
+	launch->args->count = 1;
+	launch->code = dev->kernels[GP_KERNEL_MAP_OPS];
+	return launch;
+}
+
+/* What the GPU says is kept to what there is room for. */
+static void take_results(struct gp_map_call *call, const struct gp_map_op *ops)
+{
+	for (uint32_t i = 0; i < call->num_ops; i++) {
+		struct gp_map_op *op = &call->ops[i];
+
+		op->result = MIN(ops[i].result, i ? 1 : (int64_t)call->out_bytes);
+		op->done = MIN(ops[i].done, op->count);
+		op->dropped = ops[i].dropped;
+	}
+	if (call->out_bytes)
+		memcpy(call->ops[0].value, ops[0].value, call->out_bytes);
+}
+
+static void charge(struct gp_device *dev, const struct gpu_launch *launch, uint64_t ns)
+{
+	struct gpgpu_engine *engine = dev->engine;
+	struct list *pos, *next;
+	uint64_t now = gp_now();
+
+	pthread_mutex_lock(&engine->lock);
+	list_for_each_safe(pos, next, &launch->calls)
+	{
+		struct gp_map_call *call = container_of(pos, struct gp_map_call, link);
+		uint64_t share = ns * call->num_ops / launch->args->num_ops;
+
+		gp_sched_charge(&engine->sched, &call->session->tenant, share, now);
+	}
+	pthread_mutex_unlock(&engine->lock);
+}
+
+void gp_gpu_calls_ended(struct gp_device *dev, struct gpu_launch *launch, uint64_t ns, bool lost)
+{
+	const struct gp_map_op *ops = launch->args->ops;
+	struct list *link;
+
+	charge(dev, launch, ns);
+	while ((link = list_pop(&launch->calls))) {
+		struct gp_map_call *call = container_of(link, struct gp_map_call, link);
+
+		if (!lost)
+			take_results(call, ops);
+		ops += call->num_ops;
+		gp_map_call_ended(call, lost ? VIRTIO_GPGPU_S_DEVICE_LOST : VIRTIO_GPGPU_S_OK);
+	}
+	gp_gpu_launch_free(dev, launch);
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * gpu_priv.h - between the files of the GPU device (device_gpu.c says how they work together).
+ */
+#ifndef GPGPU_GPU_PRIV_H
+#define GPGPU_GPU_PRIV_H
+
+#include "engine.h"
+#include "gpu.h"
+#include "job.h"
+#include "map_call.h"
+
+/* Memory that both sides use, handed out from the front. */
+struct gpu_block {
+	struct gpu_block *next;
+	uint8_t *base;
+	uint64_t size, used;
+};
+
+enum gpu_launch_kind {
+	GPU_PACKETS,
+	GPU_GRID,
+	GPU_COPY,
+	GPU_LOOK, /* for what programs have left to be read */
+	GPU_CALLS, /* the guest's operations on maps */
+};
+
+struct gpu_launch {
+	struct list link; /* in one of the device's lists, or nowhere */
+	enum gpu_launch_kind kind;
+	struct gp_gpu_code *code;
+	struct gpu_block *block; /* where the rest lies */
+	struct gp_launch *args;
+	uint32_t *stop; /* enum gp_stop */
+	struct gpu_slice *slice; /* but of CALLS */
+	struct gp_program *prog; /* PACKETS */
+	uint32_t *part_of; /* PACKETS with parts: the job's parts, by those of the launch */
+	struct list calls; /* CALLS */
+	GPtrArray *looked_at; /* LOOK: of each operation, its map object or its program */
+	uint64_t ticket;
+	uint64_t front; /* ns when it was seen to be the oldest that runs; 0: not yet */
+	uint32_t tries; /* to queue it, while the driver had no memory */
+	bool hurry; /* somebody waits for it */
+};
+
+/* A packet whose program has ended with a tail call. */
+struct gpu_tail {
+	struct gp_program *to;
+	uint32_t packet; /* from the slice's first */
+};
+
+/* A chunk of a job, through all launches that it takes. */
+struct gpu_slice {
+	struct gp_job *job;
+	struct gp_chunk chunk;
+	struct gp_sched_grant grant;
+	uint32_t outstanding; /* launches that have not ended */
+	uint64_t ns; /* that those which have ended took */
+	struct gp_clock clock;
+	uint32_t status, reason; /* why it failed, S_OK otherwise */
+	bool looked; /* for what programs have left */
+
+	/* packets */
+	struct gpu_block *packets;
+	struct gp_packet_in *in; /* of the packets from `base` on */
+	struct gp_packet_out *out;
+	uint32_t base, num;
+	GPtrArray *progs; /* that ran */
+	GArray *tails; /* struct gpu_tail, for the next pass */
+	uint32_t pass; /* tail calls that the packets under way have made */
+	uint32_t *ran; /* with parts: packets of each that were run */
+};
+
+struct gp_device {
+	struct gpgpu_engine *engine;
+	const struct gp_gpu_ops *ops;
+	struct gp_gpu *gpu;
+	struct gp_gpu_info info;
+	struct gp_gpu_code *kernels[GP_KERNEL_COPY + 1]; /* those that are no program's */
+	pthread_t submitter, waiter;
+	bool started;
+	struct gp_clock clock; /* the submitter's */
+	gpgpu_lost_fn *lost_fn;
+	void *lost_opaque;
+
+	pthread_mutex_t blocks_lock;
+	struct gpu_block *blocks[8]; /* not used, by size */
+	uint64_t blocks_kept; /* bytes */
+
+	/* engine's lock */
+	pthread_cond_t wake; /* the submitter's */
+	pthread_cond_t flying; /* the waiter's: there is something to wait for */
+	struct list launches; /* queued on the GPU, oldest first */
+	struct list ready; /* to be queued before anything new */
+	struct list calls; /* struct gp_map_call */
+	uint32_t in_flight; /* launches */
+	uint64_t planned_ns; /* of slices that have begun and not ended */
+	bool launching; /* the submitter is about to add one to `launches` */
+	bool full; /* the GPU takes no more until one has ended */
+	bool calls_turn; /* after a slice; so that neither keeps the other waiting */
+	bool lost; /* the waiter has to deal with that */
+	bool hung; /* because a launch does not end */
+	bool gone; /* for good */
+	bool quit;
+};
+
+/* gpu_memory.c: blocks. Any thread. */
+
+/* gp_gpu_block() - one of at least @size bytes. Return: NULL without memory. */
+struct gpu_block *gp_gpu_block(struct gp_device *dev, uint64_t size);
+void gp_gpu_block_put(struct gp_device *dev, struct gpu_block *block);
+/* gp_gpu_take() - @size bytes of @block, aligned to 64; not zeroed. It has that many: gp_gpu_room() was asked for. */
+void *gp_gpu_take(struct gpu_block *block, uint64_t size);
+static inline uint64_t gp_gpu_room(uint64_t size)
+{
+	return (size + 63) & ~63ull;
+}
+void gp_gpu_blocks_free(struct gp_device *dev);
+
+/* gpu_launch.c */
+
+/*
+ * gp_gpu_launch_new() - a launch with @room bytes of memory behind it, and what all launches have filled in.
+ * Return: NULL without memory.
+ */
+struct gpu_launch *gp_gpu_launch_new(struct gp_device *dev, enum gpu_launch_kind kind, uint64_t room);
+void gp_gpu_launch_free(struct gp_device *dev, struct gpu_launch *launch);
+/* gp_gpu_clock() - the clock of what is launched now. The submitter. */
+void gp_gpu_clock(struct gp_device *dev, struct gp_clock *clock);
+/* gp_gpu_stop() - tell a launch to end. Engine's lock. */
+void gp_gpu_stop(struct gpu_launch *launch, enum gp_stop stop);
+
+/* gpu_slice.c */
+
+/*
+ * gp_gpu_slice_begin() - prepare what @slice (job, chunk and grant are set) needs.
+ * @ready: launches are added to it.
+ * Return: false if it has failed; gp_gpu_slice_finish() is due.
+ */
+bool gp_gpu_slice_begin(struct gp_device *dev, struct gpu_slice *slice, struct list *ready);
+/*
+ * gp_gpu_slice_ended() - a launch of it has ended, or was lost. @launch is freed.
+ * @ready: launches that go on with it are added.
+ * Return: whether it is over; gp_gpu_slice_finish() is due.
+ */
+bool gp_gpu_slice_ended(struct gp_device *dev, struct gpu_launch *launch, uint64_t ns, bool lost,
+			struct list *ready);
+/* gp_gpu_slice_finish() - settle it and free it; ends its job, if that was the last. No lock held. */
+void gp_gpu_slice_finish(struct gp_device *dev, struct gpu_slice *slice);
+
+/* gpu_tail.c */
+
+/* gp_gpu_tails_note() - remember those of @launch's packets that a tail call is due for. */
+void gp_gpu_tails_note(struct gpu_slice *slice, const struct gpu_launch *launch);
+/* gp_gpu_tails_launch() - make the next pass. Return: false without memory. */
+bool gp_gpu_tails_launch(struct gp_device *dev, struct gpu_slice *slice, struct list *ready);
+/* gp_gpu_packets() - a launch of @prog over packets of @slice. Return: NULL without memory. */
+struct gpu_launch *gp_gpu_packets(struct gp_device *dev, struct gpu_slice *slice, struct gp_program *prog,
+				  const uint32_t *order, uint32_t count, uint64_t room);
+
+/* gpu_look.c: what programs have left to be read */
+struct gpu_launch *gp_gpu_look(struct gp_device *dev, struct gpu_slice *slice);
+void gp_gpu_looked(struct gpu_slice *slice, const struct gpu_launch *launch);
+
+/* gpu_calls.c */
+
+/* gp_gpu_calls_launch() - as many of @calls as go into one launch, which may be none without memory. */
+struct gpu_launch *gp_gpu_calls_launch(struct gp_device *dev, struct list *calls);
+/* gp_gpu_calls_ended() - answer them. @launch is freed. No lock held. */
+void gp_gpu_calls_ended(struct gp_device *dev, struct gpu_launch *launch, uint64_t ns, bool lost);
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * map_call.h - an operation on a map on its way to whatever the map's memory is near to, and back.
+ *
+ * A command fills in a struct gp_map_call and hands it to gp_map_run(). Where the map is the engine's to operate on,
+ * that does it and finishes at once; else the device gets a copy, the command answers GP_PENDING, and finish()
+ * is called when the operation is done. Nothing of the session's is locked meanwhile, and the commands behind it go on;
+ * the device does them in the order in which they came, with what else it runs.
+ */
+#ifndef GPGPU_MAP_CALL_H
+#define GPGPU_MAP_CALL_H
+
+#include "map.h"
+#include "rt/launch.h"
+
+#define GP_CALL_OPS 2
+
+struct gp_map_call {
+	struct list link; /* the device's */
+	struct gpgpu_session *session;
+	struct gp_request *req;
+	struct gp_map_object *map; /* with a reference while it is the device's */
+	struct gp_map_op ops[GP_CALL_OPS]; /* of op 0, key and value are in the request and in the response */
+	uint32_t num_ops;
+	uint32_t key_bytes; /* at ops[0].key that are read */
+	uint32_t in_bytes, out_bytes; /* at ops[0].value that are read; that may be written */
+	bool away; /* it is the device's */
+	uint32_t param; /* for finish() */
+	/* Session's lock held. Return: the answer. */
+	struct gp_result (*finish)(struct gp_map_call *call);
+};
+
+/* gp_map_run() - have @call done. Session's lock held. Return: the answer, or GP_PENDING. */
+struct gp_result gp_map_run(struct gp_map_call *call);
+
+/*
+ * gp_map_call_ended() - a device has done @call, and filled in its operations and what they wrote.
+ * @status: why it has not, or S_OK. No lock held; @call is freed.
+ */
+void gp_map_call_ended(struct gp_map_call *call, uint32_t status);
+
+/* gp_map_ticks() - of the clock that operations see, for a time limit. */
+uint64_t gp_map_ticks(const struct gpgpu_session *s, uint64_t ns);
+
+#endif
