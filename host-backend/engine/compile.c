@@ -31,6 +31,7 @@
 #define COMPILE_SHARE	 10 /* one tenth */
 #define ONE_STEP_WEIGHT	 128 /* instructions of a program that is compiled well at once ... */
 #define CALL_WEIGHT	 32 /* ... where a call counts like so many */
+#define HERE		 "x86_64" /* engine->target of code for this machine */
 #define MAX_TWO_STEPS	 6000
 #define MAX_AGAIN	 256 /* programs of a session that wait for the second step; others keep the quick code */
 
@@ -44,8 +45,9 @@ struct gp_compiler {
 	bool quit;
 	pthread_t threads[NUM_THREADS];
 	uint32_t num_threads;
-	int (*connect)(void *opaque);
+	int (*connect)(void *opaque, const char *target);
 	void *opaque;
+	const char *target; /* NULL: this machine */
 
 	/* The connection; held by those that compile, and alone by who replaces it. */
 	pthread_rwlock_t jit_lock;
@@ -210,7 +212,7 @@ static void disconnect(struct gp_compiler *compiler)
 /* Return: whether there is a compiler. */
 static bool connect_jit(struct gp_compiler *compiler)
 {
-	struct gp_jit_options options = { .fd = compiler->connect(compiler->opaque) };
+	struct gp_jit_options options = { .fd = compiler->connect(compiler->opaque, compiler->target) };
 
 	compiler->jit_number++;
 	if (options.fd < 0)
@@ -509,11 +511,19 @@ void gp_compiles_cancel(struct gpgpu_session *s, const struct gp_context *ctx, s
 	}
 }
 
-struct gp_image *gp_compiler_kernel(struct gp_compiler *compiler, uint32_t kernel, char why[GP_MESSAGE])
+struct gp_image *gp_compiler_kernel(struct gp_compiler *compiler, enum gp_kernel kernel, char why[GP_MESSAGE])
 {
-	/* XX jit */
-	g_strlcpy(why, "the compiler has no kernels", GP_MESSAGE);
-	return NULL;
+	struct gp_verdict verdict = { 0 };
+	struct gp_image *image = NULL;
+
+	g_strlcpy(verdict.message, "there is no compiler", GP_MESSAGE);
+	pthread_rwlock_rdlock(&compiler->jit_lock);
+	if (compiler->jit)
+		image = gp_jit_kernel(compiler->jit, kernel, &verdict);
+	pthread_rwlock_unlock(&compiler->jit_lock);
+	if (!image)
+		g_strlcpy(why, verdict.message, GP_MESSAGE);
+	return image;
 }
 
 struct gp_compiler *gp_compiler_new(struct gpgpu_engine *engine, const struct gpgpu_engine_options *options,
@@ -529,6 +539,8 @@ struct gp_compiler *gp_compiler_new(struct gpgpu_engine *engine, const struct gp
 	compiler->jit_watch = -1;
 	compiler->connect = options->jit_connect;
 	compiler->opaque = options->jit_opaque;
+	if (strcmp(engine->target, HERE))
+		compiler->target = engine->target;
 	/* What a GPU has been given is not changed behind its back. */
 	compiler->one_step = options->one_step || engine->lanes;
 	if (compiler->connect) {
@@ -537,7 +549,11 @@ struct gp_compiler *gp_compiler_new(struct gpgpu_engine *engine, const struct gp
 			goto fail;
 		}
 	} else if (options->jit_program || options->jit_fd >= 0) {
-		struct gp_jit_options jit = { .program = options->jit_program, .fd = options->jit_fd };
+		struct gp_jit_options jit = {
+			.program = options->jit_program,
+			.fd = options->jit_fd,
+			.target = compiler->target,
+		};
 
 		compiler->jit = gp_jit_new(&jit, error);
 		if (!compiler->jit)

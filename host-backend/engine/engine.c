@@ -9,6 +9,7 @@
  * Threads: gpgpu_engine_new() and _free() by the owner; the rest by any.
  */
 #include <string.h>
+#include "amdgpu/ops.h"
 #include "engine.h"
 #include "fibers.h"
 #include "gpu.h"
@@ -22,7 +23,7 @@
 #define LINGER_TICKS	    250 /* without work before the timer sleeps for good */
 
 /* GPUs that gp_device_gpu drives. */
-static const struct gp_gpu_ops *gpus[4];
+static const struct gp_gpu_ops *gpus[4] = { &gp_gpu_amdgpu };
 
 void gp_gpu_register(const struct gp_gpu_ops *ops)
 {

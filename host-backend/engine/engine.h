@@ -215,7 +215,8 @@ void gp_compiler_free(struct gp_compiler *compiler);
 void gp_compiles_cancel(struct gpgpu_session *s, const struct gp_context *ctx, struct gp_result result,
 			struct list *done);
 /* gp_compiler_kernel() - one that is no program's, for the device. Return: NULL, and why not. */
-struct gp_image *gp_compiler_kernel(struct gp_compiler *compiler, uint32_t kernel, char why[GP_MESSAGE]);
+struct gp_image *gp_compiler_kernel(struct gp_compiler *compiler, enum gp_kernel kernel,
+				    char why[GP_MESSAGE]);
 struct gp_cache *gp_cache_new(void);
 void gp_cache_free(struct gp_cache *cache);
 

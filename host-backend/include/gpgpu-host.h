@@ -57,9 +57,10 @@ struct gpgpu_engine_options {
 	bool plain_sums;	 /* for tests: counters lose counts as any other load and store */
 	/*
 	 * Instead of jit_program and jit_fd (-1): where to get a socket to a compiler, now and again when one
-	 * has died. Called on a compile thread. Return: a descriptor that passes to the engine, or -1.
+	 * has died. @target: what it is to compile for, as gpgpu-jit's --target; NULL: this machine. Called on a compile
+	 * thread. Return: a descriptor that passes to the engine, or -1.
 	 */
-	int (*jit_connect)(void *opaque);
+	int (*jit_connect)(void *opaque, const char *target);
 	void *jit_opaque;
 	gpgpu_lost_fn *lost; /* may be NULL */
 	void *lost_opaque;

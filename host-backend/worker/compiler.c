@@ -3,9 +3,9 @@
  * compiler.c - the keeper: a small process that starts gpgpu-jit when the worker asks.
  *
  * How it works: the worker's sandbox lets it start no programs, and a compiler may die at any time. So
- * before it closes its sandbox the worker forks the keeper, which does one thing: for each byte on the control socket
+ * before it closes its sandbox the worker forks the keeper, which does one thing: for each message on the control socket
  * it ends the old compiler, starts a new one with one end of a fresh socket pair, and sends the other
- * end back. It lives as long as the control socket is open.
+ * end back. The message is what the compiler is to compile for, or one zero byte for this machine. It lives as long as the control socket is open.
  *
  * Threads: compiler_start() before there are any; compiler_connect() by one at a time.
  */
@@ -18,6 +18,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "worker.h"
+
+#define MAX_TARGET 64
 
 /* Sends @fd (-1: none) with one byte. */
 static bool send_fd(int socket, int fd)
@@ -71,9 +73,12 @@ static int receive_fd(int socket)
 }
 
 /* In the compiler's process: @socket becomes its descriptor 3. */
-static void G_GNUC_NORETURN exec_compiler(const char *program, int socket)
+static void G_GNUC_NORETURN exec_compiler(const char *program, const char *target, int socket)
 {
-	char *argv[] = { (char *)program, (char *)"--fd", (char *)"3", NULL };
+	char *argv[] = {
+		(char *)program, (char *)"--fd", (char *)"3", target[0] ? (char *)"--target" : NULL,
+		(char *)target,	 NULL,
+	};
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (socket == 3) {
@@ -87,7 +92,7 @@ static void G_GNUC_NORETURN exec_compiler(const char *program, int socket)
 }
 
 /* Return: the worker's end of a socket to a new compiler, or -1. */
-static int start(const char *program, pid_t *pid)
+static int start(const char *program, const char *target, pid_t *pid)
 {
 	int pair[2];
 
@@ -100,7 +105,7 @@ static int start(const char *program, pid_t *pid)
 		return -1;
 	*pid = fork();
 	if (!*pid)
-		exec_compiler(program, pair[1]);
+		exec_compiler(program, target, pair[1]);
 	close(pair[1]);
 	if (*pid > 0)
 		return pair[0];
@@ -110,8 +115,8 @@ static int start(const char *program, pid_t *pid)
 
 static void G_GNUC_NORETURN keep(const char *program, int control)
 {
+	char target[MAX_TARGET] = "";
 	pid_t pid = -1;
-	char byte;
 
 	prctl(PR_SET_NAME, "gpgpu-keeper");
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -120,13 +125,14 @@ static void G_GNUC_NORETURN keep(const char *program, int control)
 	for (int fd = STDERR_FILENO + 1; fd < 64; fd++)
 		if (fd != control && fd != log_descriptor())
 			close(fd);
-	while (recv(control, &byte, 1, 0) == 1) {
-		int fd = start(program, &pid);
+	while (recv(control, target, sizeof(target) - 1, 0) > 0) {
+		int fd = start(program, target, &pid);
 
 		if (!send_fd(control, fd))
 			break;
 		if (fd >= 0)
 			close(fd);
+		memset(target, 0, sizeof(target));
 	}
 	if (pid > 0)
 		kill(pid, SIGKILL);
@@ -156,13 +162,13 @@ int compiler_start(const char *program, GError **error)
 	return -1;
 }
 
-int compiler_connect(void *opaque)
+int compiler_connect(void *opaque, const char *target)
 {
-	int control = *(int *)opaque;
-	char byte = 1;
-	int fd = -1;
+	const char *message = target ? target : "";
+	int control = *(int *)opaque, fd = -1;
+	size_t size = strlen(message) + 1;
 
-	if (send(control, &byte, 1, MSG_NOSIGNAL) == 1)
+	if (size < MAX_TARGET && send(control, message, size, MSG_NOSIGNAL) == (ssize_t)size)
 		fd = receive_fd(control);
 	log_line(fd >= 0 ? "started a compiler" : "cannot start a compiler");
 	return fd;

@@ -53,7 +53,7 @@ void connection_serve(struct gpgpu_engine *engine, int fd);
  */
 int compiler_start(const char *program, GError **error);
 /* compiler_connect() - as gpgpu_engine_options.jit_connect. @opaque: int *, the control socket. */
-int compiler_connect(void *opaque);
+int compiler_connect(void *opaque, const char *target);
 
 /* sandbox.c */
 

@@ -641,7 +641,7 @@ START_TEST(cancelled_programs)
 }
 END_TEST
 
-static int connect_once(void *opaque)
+static int connect_once(void *opaque, const char *target)
 {
 	int *fd = opaque, connected = *fd;
 
