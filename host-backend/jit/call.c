@@ -89,10 +89,51 @@ static LLVMValueRef map_pointer(struct gp_tr *tr, LLVMValueRef n)
 	return gp_tr_rt(tr, "gp_rt_map", args, 2);
 }
 
+/*
+ * On a GPU a map that is known as a local variable with its constants, so that helpers which are not given them are
+ * specialised all the same, and keys stay in registers.
+ */
+static LLVMValueRef shaped_map(struct gp_tr *tr, uint32_t m)
+{
+	const struct gp_map_desc *map = &tr->prog->maps[m];
+	LLVMBasicBlockRef back = LLVMGetInsertBlock(tr->b), first = LLVMGetEntryBasicBlock(tr->fn);
+	uint32_t values[] = { m,
+			      map->type,
+			      map->key_size,
+			      map->value_size,
+			      map->max_entries,
+			      map->num_cpus,
+			      map->num_buckets,
+			      gp_map_frozen(map) };
+	LLVMValueRef args[2 + sizeof(values) / sizeof(*values)];
+	unsigned int count = 2;
+
+	LLVMPositionBuilderBefore(tr->b, LLVMGetFirstInstruction(first));
+	args[0] = LLVMBuildAlloca(tr->b, LLVMArrayType2(tr->i64, GP_MAP_BYTES / 8), "");
+	LLVMSetAlignment(args[0], 8);
+	LLVMPositionBuilderAtEnd(tr->b, back);
+	args[0] = LLVMBuildAddrSpaceCast(tr->b, args[0], tr->ptr, "");
+	args[1] = tr->lane;
+	for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++)
+		args[count++] = LLVMConstInt(tr->i32, values[i], 0);
+	return gp_tr_rt(tr, "gp_rt_map_shaped", args, count);
+}
+
 static void fault_if_null(struct gp_tr *tr, LLVMValueRef ptr)
 {
 	gp_tr_fault_if(tr, LLVMBuildICmp(tr->b, LLVMIntEQ, ptr, LLVMConstNull(LLVMTypeOf(ptr)), ""),
 		       VIRTIO_GPGPU_R_OUT_OF_BOUNDS);
+}
+
+/* Whether this look-up goes through shared_lookup(). */
+static bool shares_lookup(const struct gp_tr *tr, const struct gp_helper *helper, int m)
+{
+	uint32_t inlined = tr->gpu			     ? tr->inlined_lookups
+			   : tr->prog->flags & GP_PROG_QUICK ? 0
+							     : GP_INLINE_LOOKUPS;
+
+	return helper->number == BPF_FUNC_map_lookup_elem && m >= 0 && tr->lookups[m] > inlined &&
+	       tr->prog->maps[m].type != VIRTIO_GPGPU_MAP_ARRAY;
 }
 
 /* One of several of the program's maps. */
@@ -145,8 +186,12 @@ static void find_map(struct gp_tr *tr, const struct gp_helper *helper, struct ma
 	m = gp_val_is_map(val) ? gp_val_one_map(val) : -1;
 	if (m >= 0) {
 		ref->desc = &tr->prog->maps[m];
-		ref->map = map_pointer(tr, LLVMConstInt(tr->i32, (unsigned int)m, 0));
 		ref->inner = val->kind == GP_KIND_INNER;
+		/* A lane remembers the map of a record; what is shared by several look-ups takes the map itself. */
+		if (tr->gpu && !ref->inner && helper->ret != GP_RET_RECORD && !shares_lookup(tr, helper, m))
+			ref->map = shaped_map(tr, (uint32_t)m);
+		else
+			ref->map = map_pointer(tr, LLVMConstInt(tr->i32, (unsigned int)m, 0));
 	}
 	if (m >= 0 && !ref->inner) {
 		ref->number = m;
@@ -272,7 +317,7 @@ static LLVMValueRef shared_lookup(struct gp_tr *tr, int m)
 
 	if (tr->shared_lookup[m])
 		return tr->shared_lookup[m];
-	snprintf(name, sizeof(name), "gp_lookup_%d", m);
+	snprintf(name, sizeof(name), "gp_shared_%d", m);
 	tr->shared_lookup[m] = LLVMAddFunction(tr->mod, name, LLVMFunctionType(tr->i64, params, 3, 0));
 	LLVMSetLinkage(tr->shared_lookup[m], LLVMInternalLinkage);
 	kind = LLVMGetEnumAttributeKindForName("noinline", 8);
@@ -297,15 +342,6 @@ static LLVMValueRef value_handle(struct gp_tr *tr, LLVMValueRef found, LLVMValue
 	return LLVMBuildSelect(tr->b, LLVMBuildICmp(tr->b, LLVMIntEQ, found, zero, ""), zero, handle, "");
 }
 
-/* Whether this look-up goes through shared_lookup(). */
-static bool shares_lookup(const struct gp_tr *tr, const struct gp_helper *helper, const struct map_ref *ref)
-{
-	uint32_t inlined = tr->prog->flags & GP_PROG_QUICK ? 0 : GP_INLINE_LOOKUPS;
-
-	return helper->number == BPF_FUNC_map_lookup_elem && ref->number >= 0 &&
-	       tr->lookups[ref->number] > inlined && ref->desc->type != VIRTIO_GPGPU_MAP_ARRAY;
-}
-
 static LLVMValueRef call_helper(struct gp_tr *tr, const struct gp_helper *helper, const struct map_ref *ref)
 {
 	uint32_t type = !ref->desc ? 0 : ref->inner ? ref->desc->inner.type : ref->desc->type;
@@ -322,7 +358,7 @@ static LLVMValueRef call_helper(struct gp_tr *tr, const struct gp_helper *helper
 	} else if (!ref->desc) {
 		snprintf(name, sizeof(name), "%s_any", helper->function);
 		ret = gp_tr_rt(tr, name, args, count);
-	} else if (returns == GP_RET_VALUE && shares_lookup(tr, helper, ref)) {
+	} else if (returns == GP_RET_VALUE && shares_lookup(tr, helper, ref->number)) {
 		LLVMValueRef fn = shared_lookup(tr, ref->number);
 
 		ret = LLVMBuildCall2(tr->b, LLVMGlobalGetValueType(fn), fn, args, count, "");

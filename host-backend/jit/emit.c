@@ -75,18 +75,17 @@ static const struct tier {
  * For GPUs. Everything becomes the kernel, as far as that is bearable: the program's stack and the lane then live in
  * registers, and LLVM knows of each access whether it is to scratch.
  */
+#define GPU_INLINE "globaldce,always-inline,globaldce,function(sroa,early-cse,simplifycfg)"
+
 static const struct tier gpu_tiers[] = {
 	{ 0, 0, 4000,
-	  "globaldce,always-inline,globaldce,function(sroa,infer-address-spaces,early-cse<memssa>,simplifycfg),"
-	  "cgscc(inline,function(sroa,early-cse<memssa>,simplifycfg)),globaldce,function(infer-address-spaces," COMBINE
+	  "function(infer-address-spaces,early-cse<memssa>,simplifycfg," COMBINE
 	  ",loop(loop-idiom,indvars,loop-deletion,loop-unroll-full),sroa,infer-address-spaces,"
 	  "early-cse<memssa>,correlated-propagation,simplifycfg,constraint-elimination,"
 	  "early-cse<memssa>,dse,loop-mssa(licm),adce,simplifycfg<hoist-common-insts;sink-common-insts;"
 	  "no-keep-loops>," COMBINE ",infer-address-spaces),globaldce",
 	  false },
-	{ 0, 0, GP_MAX_INSNS,
-	  "globaldce,always-inline,globaldce,function(sroa,infer-address-spaces,early-cse,simplifycfg,adce),globaldce",
-	  true },
+	{ 0, 0, GP_MAX_INSNS, "function(infer-address-spaces,early-cse,simplifycfg,adce),globaldce", true },
 };
 
 static const struct tier *pick_tier(const struct gp_prog *prog)
@@ -305,7 +304,7 @@ static bool compiler_failed(struct gp_verdict *verdict, const char *stage, const
 	return false;
 }
 
-static bool optimise(const struct tier *tier, struct gp_verdict *verdict)
+static bool run_passes(const char *passes, struct gp_verdict *verdict)
 {
 	LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
 	LLVMErrorRef error;
@@ -313,7 +312,7 @@ static bool optimise(const struct tier *tier, struct gp_verdict *verdict)
 
 	LLVMPassBuilderOptionsSetLoopVectorization(options, 0);
 	LLVMPassBuilderOptionsSetSLPVectorization(options, 0);
-	error = LLVMRunPasses(module, tier->passes, machine, options);
+	error = LLVMRunPasses(module, passes, machine, options);
 	LLVMDisposePassBuilderOptions(options);
 	if (error) {
 		text = LLVMGetErrorMessage(error);
@@ -322,6 +321,16 @@ static bool optimise(const struct tier *tier, struct gp_verdict *verdict)
 		return false;
 	}
 	return !errors || compiler_failed(verdict, "passes", first_error);
+}
+
+static bool optimise(const struct tier *tier, struct gp_verdict *verdict)
+{
+	if (gpu) {
+		if (!run_passes(GPU_INLINE, verdict))
+			return false;
+		gp_gpu_spaces(module);
+	}
+	return run_passes(tier->passes, verdict);
 }
 
 static bool generate(const char *entry, LLVMTargetMachineRef with, bool lines, struct gp_code *code,
@@ -374,6 +383,22 @@ static bool translate(const struct gp_prog *prog, struct gp_verdict *verdict)
 	return true;
 }
 
+/*
+ * On a GPU all of the library becomes part of the program, but for what formats text: a call needs a stack, and takes
+ * the lane out of its registers. What of the program itself is inlined the translator has said.
+ */
+static void inline_library(const char *entry)
+{
+	for (LLVMValueRef fn = LLVMGetFirstFunction(module); fn; fn = LLVMGetNextFunction(fn)) {
+		const char *name = LLVMGetValueName(fn);
+
+		if (!LLVMIsDeclaration(fn) && strcmp(name, entry) && strcmp(name, "gp_log_put") &&
+		    strcmp(name, "gp_prog") && strncmp(name, "gp_func_", 8) &&
+		    strncmp(name, "gp_shared_", 10))
+			gp_gpu_inline(fn);
+	}
+}
+
 /* What no GPU can do is refused by name. */
 static bool may_run_on_gpu(const struct gp_prog *prog, struct gp_verdict *verdict)
 {
@@ -415,6 +440,8 @@ bool gp_emit(const struct gp_prog *prog, uint64_t budget_ns, struct gp_code *cod
 	if (!translate(prog, verdict))
 		return false;
 	make_internal(entry, lines);
+	if (gpu)
+		inline_library(entry);
 	if (!optimise(tier, verdict))
 		return false;
 	/* Good code takes about as long again as the passes did. */
@@ -565,10 +592,8 @@ const char *gp_emit_init(const char *target_name)
 	LLVMSetDataLayout(module, layout);
 	LLVMDisposeMessage(layout);
 	LLVMDisposeTargetData(data);
-	if (gpu) {
-		gp_gpu_spaces(module);
+	if (gpu)
 		return warm_up();
-	}
 	mark_constants();
 	message = (char *)outline();
 	return message ? message : warm_up();

@@ -29,6 +29,21 @@ static void set(LLVMValueRef fn, const char *name, const char *value)
 							  (unsigned int)strlen(value)));
 }
 
+static unsigned int kind_of(const char *name)
+{
+	return LLVMGetEnumAttributeKindForName(name, strlen(name));
+}
+
+void gp_gpu_inline(LLVMValueRef fn)
+{
+	LLVMContextRef ctx = LLVMGetModuleContext(LLVMGetGlobalParent(fn));
+
+	LLVMRemoveEnumAttributeAtIndex(fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+				       kind_of("noinline"));
+	LLVMAddAttributeAtIndex(fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+				LLVMCreateEnumAttribute(ctx, kind_of("alwaysinline"), 0));
+}
+
 void gp_gpu_function(LLVMValueRef fn, const struct gp_generation *gen)
 {
 	char size[32];

@@ -11,8 +11,11 @@
 
 #define GP_GPU_TRIPLE "amdgcn-amd-amdhsa"
 
-/* gp_gpu_spaces() - say of the run-time library's accesses which memory they go to; once, before all else (spaces.c). */
+/* gp_gpu_spaces() - say of the run-time library's accesses which memory they go to; once it is inlined (spaces.c). */
 void gp_gpu_spaces(LLVMModuleRef mod);
+
+/* gp_gpu_inline() - let a function of the run-time library be inlined wherever it is called. */
+void gp_gpu_inline(LLVMValueRef fn);
 
 /* gp_gpu_function() - set the target of a function, and what its code does not need of the hardware. */
 void gp_gpu_function(LLVMValueRef fn, const struct gp_generation *gen);

@@ -9,8 +9,9 @@
  *
  * Which structure a load reads says its type tag (!tbaa), which clang writes for other reasons. So a load
  * from one of the structures below reads constant memory (address space 4), and a pointer that is loaded from any
- * structure but the lane's own is one to global memory (1). LLVM's pass infer-address-spaces does the rest once the library
- * is inlined into a program. The tags are removed: nothing may rest on C's rules for them.
+ * structure but the lane's own is one to global memory (1). LLVM's pass infer-address-spaces does the rest. This is for a
+ * module in which the library has been inlined, and local variables are gone but for those that have to be in memory.
+ * The tags are removed: nothing may rest on C's rules for them.
  */
 #include <stdbool.h>
 #include <string.h>
@@ -69,16 +70,30 @@ static LLVMValueRef load_again(LLVMBuilderRef b, LLVMValueRef load, LLVMTypeRef 
 	return again;
 }
 
+/* What an address is made from, casts and constant offsets aside. */
+static LLVMValueRef base_of(LLVMValueRef at)
+{
+	while (LLVMIsAGetElementPtrInst(at) || LLVMIsAAddrSpaceCastInst(at))
+		at = LLVMGetOperand(at, 0);
+	return at;
+}
+
 static void rewrite(LLVMBuilderRef b, LLVMContextRef ctx, LLVMValueRef load, const char *name)
 {
 	bool pointer = LLVMGetTypeKind(LLVMTypeOf(load)) == LLVMPointerTypeKind;
 	bool reads_constant = among(constant, sizeof(constant) / sizeof(*constant), name);
 	LLVMTypeRef type = LLVMTypeOf(load);
-	LLVMValueRef at = LLVMGetOperand(load, 0), again;
+	LLVMValueRef at = LLVMGetOperand(load, 0), base = base_of(at), again;
 
+	/* A local variable that stayed one: a lane, a map with its constants. */
+	if (LLVMIsAAllocaInst(base))
+		return;
 	/* An element of a table of pointers has no structure: env->maps[n], env->inner[n]. */
-	if (pointer && !strcmp(name, "any pointer"))
+	if (pointer && !strcmp(name, "any pointer")) {
+		if (!LLVMIsALoadInst(base))
+			return;
 		reads_constant = true;
+	}
 	if (!reads_constant && !pointer)
 		return;
 	LLVMPositionBuilderBefore(b, load);

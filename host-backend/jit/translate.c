@@ -290,6 +290,43 @@ static void count_lookups(struct gp_tr *tr)
 	}
 }
 
+/* Instructions of a function with those that it calls, as often as it does; at most UINT32_MAX. */
+static uint32_t inlined_size(const struct gp_tr *tr, uint32_t f, const uint32_t *sizes)
+{
+	const struct gp_func *func = &tr->cfg->funcs[f];
+	uint64_t size = func->end - func->start;
+
+	for (uint32_t i = func->start; i < func->end; i++) {
+		const struct bpf_insn *insn = &tr->prog->insns[i];
+
+		if (insn->code == (BPF_JMP | BPF_CALL) && insn->src_reg == GP_CALL_LOCAL)
+			size += sizes[gp_cfg_callee(tr->cfg, tr->prog, i)];
+		i += gp_insn_is_ld_imm64(insn);
+	}
+	return size < UINT32_MAX ? (uint32_t)size : UINT32_MAX;
+}
+
+/*
+ * On a GPU a call takes the lane out of its registers and needs a stack: functions are inlined where that leaves the program
+ * bearable.
+ */
+static void inline_funcs(struct gp_tr *tr)
+{
+	unsigned int kind = LLVMGetEnumAttributeKindForName("alwaysinline", 12);
+	LLVMAttributeRef always = LLVMCreateEnumAttribute(tr->ctx, kind, 0);
+	uint32_t sizes[GP_MAX_FUNCS] = { 0 }, num = 1;
+
+	tr->inlined_lookups = GP_GPU_INLINE_LOOKUPS;
+	for (uint32_t i = 0; i < tr->cfg->num_funcs; i++)
+		sizes[tr->cfg->callee_first[i]] = inlined_size(tr, tr->cfg->callee_first[i], sizes);
+	if (sizes[0] <= GP_GPU_INLINE_INSNS)
+		num = tr->cfg->num_funcs;
+	else
+		tr->inlined_lookups = 0;
+	for (uint32_t f = 0; f < num; f++)
+		LLVMAddAttributeAtIndex(tr->funcs[f], (LLVMAttributeIndex)LLVMAttributeFunctionIndex, always);
+}
+
 static void init_types(struct gp_tr *tr)
 {
 	LLVMMetadataRef weights[3];
@@ -325,6 +362,8 @@ const char *gp_translate(LLVMModuleRef mod, const struct gp_prog *prog, const st
 	init_types(tr);
 	declare_funcs(tr);
 	count_lookups(tr);
+	if (tr->gpu && tr->funcs[0])
+		inline_funcs(tr);
 	gp_sums_find(&tr->sums, kinds, prog->flags);
 	tr->blocks = calloc(cfg->num_blocks, sizeof(*tr->blocks));
 	if (!tr->funcs[0])

@@ -28,6 +28,10 @@
 /* Look-ups in one map beyond this many sites share one function instead of being inlined; GP_PROG_QUICK: all do. */
 #define GP_INLINE_LOOKUPS 6
 
+/* GPUs: instructions of a program, functions counted where they are called, up to which all becomes one function. */
+#define GP_GPU_INLINE_INSNS   8000
+#define GP_GPU_INLINE_LOOKUPS 16
+
 struct gp_tr {
 	LLVMContextRef ctx;
 	LLVMModuleRef mod;
@@ -45,6 +49,7 @@ struct gp_tr {
 	LLVMValueRef funcs[GP_MAX_FUNCS];
 	LLVMTypeRef local_type; /* of every function but the entry */
 	uint32_t lookups[GP_MAX_PROG_MAPS]; /* look-up sites by map */
+	uint32_t inlined_lookups; /* GPUs: as many are inlined */
 	LLVMValueRef shared_lookup[GP_MAX_PROG_MAPS];
 	uint64_t *loop_cost; /* fuel of one turn, by block at the loop's head */
 	uint64_t func_cost[GP_MAX_FUNCS]; /* fuel of a call */

@@ -87,6 +87,9 @@ struct gp_map {
 	uint64_t *members; /* *_OF_MAPS: bit per slot of env->inner that is, or was, a value here */
 };
 
+#define GP_MAP_BYTES 112 /* for whoever makes room for one (jit/call.c) */
+_Static_assert(sizeof(struct gp_map) == GP_MAP_BYTES, "size of struct gp_map");
+
 /* *env->stop, which the engine may change while the program runs. */
 enum gp_stop {
 	GP_STOP_NONE = 0,

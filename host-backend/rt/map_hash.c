@@ -56,17 +56,16 @@ static void gp_hash_get_key(const struct gp_map *map, const uint8_t *key, uint64
 uint64_t gp_hash_find_words(const struct gp_map *map, const uint64_t *key)
 {
 	uint32_t steps = 0, at = 0, tries, *bucket;
+	bool held;
 
 	for (tries = 0; tries < GP_READ_TRIES; tries++)
 		if (gp_hash_try(map, key, map->key_size, map->max_entries, map->num_buckets, &steps, &at))
 			return (uint64_t)steps << 32 | at;
 	bucket = gp_hash_bucket(map, key, gp_words(map->key_size), map->num_buckets);
-	if (gp_lock(&bucket[1])) {
+	gp_with_lock(&bucket[1], held)
 		at = gp_hash_walk(map, bucket, key, map->key_size, map->max_entries, &steps);
-		gp_unlock(&bucket[1]);
-	} else {
+	if (!held)
 		steps = GP_STEPS_WITHOUT_LOCK;
-	}
 	return (uint64_t)steps << 32 | at;
 }
 
@@ -216,67 +215,97 @@ static int64_t gp_hash_change(struct gp_map *map, uint32_t *bucket, uint32_t at,
 	return 0;
 }
 
+/* Take the bucket's lock and change what is there. Return: as gp_hash_change(), -EBUSY. */
+static int64_t gp_hash_store(struct gp_map *map, uint32_t *bucket, uint32_t *spare, const uint64_t *key,
+			     const uint8_t *value, uint64_t flags, uint32_t cpu, uint32_t *steps)
+{
+	int64_t err = -EBUSY;
+	bool held;
+
+	gp_with_lock(&bucket[1], held)
+	{
+		uint32_t at = gp_hash_walk(map, bucket, key, map->key_size, map->max_entries, steps);
+
+		err = gp_hash_change(map, bucket, at, spare, key, value, flags, cpu);
+	}
+	return err;
+}
+
+/* Into a full map. Elements are evicted without the lock, since one may be in a chain that waits for it. */
+static int64_t gp_lru_store(struct gp_map *map, uint32_t *bucket, const uint64_t *key, const uint8_t *value,
+			    uint64_t flags, uint32_t cpu, uint32_t *steps)
+{
+	uint32_t spare;
+	int64_t err;
+
+	do {
+		spare = gp_lru_evict(map, steps);
+		if (!spare)
+			return -ENOMEM;
+		err = gp_hash_store(map, bucket, &spare, key, value, flags, cpu, steps);
+	} while (err == -E2BIG);
+	if (spare)
+		gp_hash_free(map, spare);
+	return err;
+}
+
 int64_t gp_hash_update(struct gp_map *map, const uint8_t *key, const uint8_t *value, uint64_t flags,
 		       uint32_t cpu, uint32_t *steps)
 {
 	uint64_t words[GP_HASH_MAX_WORDS];
-	uint32_t *bucket, at, spare = 0;
+	uint32_t *bucket, spare = 0;
 	int64_t err;
 
 	if (flags > BPF_EXIST)
 		return -EINVAL;
 	gp_hash_get_key(map, key, words);
 	bucket = gp_hash_bucket(map, words, gp_words(map->key_size), map->num_buckets);
-	for (;;) {
-		if (!gp_lock(&bucket[1])) {
-			err = -EBUSY;
-			break;
-		}
-		at = gp_hash_walk(map, bucket, words, map->key_size, map->max_entries, steps);
-		err = gp_hash_change(map, bucket, at, &spare, words, value, flags, cpu);
-		gp_unlock(&bucket[1]);
-		if (err != -E2BIG || !gp_hash_is_lru(map))
-			break;
-		/* Without the lock, since the element may be in a chain that waits for this one. */
-		spare = gp_lru_evict(map, steps);
-		if (!spare)
-			return -ENOMEM;
-	}
-	if (spare)
-		gp_hash_free(map, spare);
+	err = gp_hash_store(map, bucket, &spare, words, value, flags, cpu, steps);
+	if (err != -E2BIG || !gp_hash_is_lru(map))
+		return err;
+	/* Lanes of a wave could hold all the elements that others of it wait for. */
+	gp_each_lane() err = gp_lru_store(map, bucket, words, value, flags, cpu, steps);
 	return err;
 }
 
-int64_t gp_hash_delete(struct gp_map *map, const uint8_t *key, uint8_t *value, uint32_t *steps)
+/* Under the lock of @bucket: take the key's element out of it. Return: element + 1, or 0. */
+static uint32_t gp_hash_unlink(struct gp_map *map, uint32_t *bucket, const uint64_t *key, uint8_t *value,
+			       uint32_t *steps)
 {
-	uint64_t words[GP_HASH_MAX_WORDS];
-	struct gp_hash_elem *e;
-	uint32_t *bucket, *link, at, n;
+	struct gp_hash_elem *e = NULL;
+	uint32_t *link = &bucket[0], at = gp_load32(link), n;
 
-	gp_hash_get_key(map, key, words);
-	bucket = gp_hash_bucket(map, words, gp_words(map->key_size), map->num_buckets);
-	if (!gp_lock(&bucket[1]))
-		return -EBUSY;
-	link = &bucket[0];
-	at = gp_load32(link);
 	for (n = 0; at && n < map->max_entries; n++) {
 		e = gp_hash_elem(map, at - 1, map->key_size);
-		if (gp_hash_same(e, words, gp_words(map->key_size)))
+		if (gp_hash_same(e, key, gp_words(map->key_size)))
 			break;
 		link = &e->next;
 		at = gp_load32(link);
 	}
 	*steps += n;
-	if (at) {
-		e = gp_hash_elem(map, at - 1, map->key_size);
+	if (!at)
+		return 0;
+	e = gp_hash_elem(map, at - 1, map->key_size);
 #ifdef GP_RT_MAP_OPS
-		if (value)
-			gp_hash_get(map, at, value);
+	if (value)
+		gp_hash_get(map, at, value);
 #endif
-		gp_store32_release(link, gp_load32(&e->next));
-		gp_lock_bump(&bucket[1]);
-	}
-	gp_unlock(&bucket[1]);
+	gp_store32_release(link, gp_load32(&e->next));
+	gp_lock_bump(&bucket[1]);
+	return at;
+}
+
+int64_t gp_hash_delete(struct gp_map *map, const uint8_t *key, uint8_t *value, uint32_t *steps)
+{
+	uint64_t words[GP_HASH_MAX_WORDS];
+	uint32_t *bucket, at = 0;
+	bool held;
+
+	gp_hash_get_key(map, key, words);
+	bucket = gp_hash_bucket(map, words, gp_words(map->key_size), map->num_buckets);
+	gp_with_lock(&bucket[1], held) at = gp_hash_unlink(map, bucket, words, value, steps);
+	if (!held)
+		return -EBUSY;
 	if (!at)
 		return -ENOENT;
 	gp_hash_free(map, at);
@@ -288,16 +317,19 @@ int64_t gp_hash_delete(struct gp_map *map, const uint8_t *key, uint8_t *value, u
 int gp_hash_copy(struct gp_map *map, const uint8_t *key, uint8_t *value)
 {
 	uint64_t words[GP_HASH_MAX_WORDS];
-	uint32_t *bucket, at, steps = 0;
+	uint32_t *bucket, at = 0, steps = 0;
+	bool held;
 
 	gp_hash_get_key(map, key, words);
 	bucket = gp_hash_bucket(map, words, gp_words(map->key_size), map->num_buckets);
-	if (!gp_lock(&bucket[1]))
+	gp_with_lock(&bucket[1], held)
+	{
+		at = gp_hash_walk(map, bucket, words, map->key_size, map->max_entries, &steps);
+		if (at)
+			gp_hash_get(map, at, value);
+	}
+	if (!held)
 		return -EBUSY;
-	at = gp_hash_walk(map, bucket, words, map->key_size, map->max_entries, &steps);
-	if (at)
-		gp_hash_get(map, at, value);
-	gp_unlock(&bucket[1]);
 	return at ? 0 : -ENOENT;
 }
 
@@ -305,17 +337,20 @@ int gp_hash_copy(struct gp_map *map, const uint8_t *key, uint8_t *value)
 static int gp_hash_first(struct gp_map *map, uint64_t b, uint8_t *next)
 {
 	for (; b < map->num_buckets; b++) {
-		uint32_t *bucket = map->buckets + 2 * b, at;
+		uint32_t *bucket = map->buckets + 2 * b, at = 0;
+		bool held;
 
 		if (!gp_load32(&bucket[0]))
 			continue;
-		if (!gp_lock(&bucket[1]))
+		gp_with_lock(&bucket[1], held)
+		{
+			at = gp_load32(&bucket[0]);
+			if (at)
+				gp_copy_out(next, (uint8_t *)gp_hash_elem(map, at - 1, map->key_size)->key,
+					    map->key_size);
+		}
+		if (!held)
 			return -EBUSY;
-		at = gp_load32(&bucket[0]);
-		if (at)
-			gp_copy_out(next, (uint8_t *)gp_hash_elem(map, at - 1, map->key_size)->key,
-				    map->key_size);
-		gp_unlock(&bucket[1]);
 		if (at)
 			return 0;
 	}
@@ -325,22 +360,24 @@ static int gp_hash_first(struct gp_map *map, uint64_t b, uint8_t *next)
 int gp_hash_next(struct gp_map *map, const uint8_t *key, uint8_t *next)
 {
 	uint64_t words[GP_HASH_MAX_WORDS];
-	uint32_t *bucket, at, after = 0, steps = 0;
+	uint32_t *bucket, at = 0, after = 0, steps = 0;
+	bool held;
 
 	if (!key)
 		return gp_hash_first(map, 0, next);
 	gp_hash_get_key(map, key, words);
 	bucket = gp_hash_bucket(map, words, gp_words(map->key_size), map->num_buckets);
-	if (!gp_lock(&bucket[1]))
-		return -EBUSY;
-	at = gp_hash_walk(map, bucket, words, map->key_size, map->max_entries, &steps);
-	if (at) {
-		after = gp_load32(&gp_hash_elem(map, at - 1, map->key_size)->next);
+	gp_with_lock(&bucket[1], held)
+	{
+		at = gp_hash_walk(map, bucket, words, map->key_size, map->max_entries, &steps);
+		if (at)
+			after = gp_load32(&gp_hash_elem(map, at - 1, map->key_size)->next);
 		if (after)
 			gp_copy_out(next, (uint8_t *)gp_hash_elem(map, after - 1, map->key_size)->key,
 				    map->key_size);
 	}
-	gp_unlock(&bucket[1]);
+	if (!held)
+		return -EBUSY;
 	if (!at)
 		return gp_hash_first(map, 0, next);
 	return after ? 0 : gp_hash_first(map, (bucket - map->buckets) / 2 + 1, next);

@@ -226,26 +226,30 @@ no_node:
 	return -ENOSPC;
 }
 
+static int64_t gp_lpm_store(struct gp_map *map, const struct gp_lpm_key *k, const uint8_t *value,
+			    uint64_t flags, uint32_t *steps)
+{
+	uint32_t *link, *parent_link, parent, match, at;
+
+	link = gp_lpm_descend(map, k, &match, &parent_link, &parent, steps);
+	at = gp_load32(link);
+	if (at && gp_load32(&gp_lpm_at(map, at)->prefix) == match && match == k->prefix)
+		return gp_lpm_set(map, gp_lpm_at(map, at), k, value, flags);
+	if (flags == BPF_EXIST)
+		return -ENOENT;
+	return gp_lpm_insert(map, link, match, k, value);
+}
+
 int64_t gp_lpm_update(struct gp_map *map, const uint8_t *key, const uint8_t *value, uint64_t flags,
 		      uint32_t *steps)
 {
-	uint32_t *link, *parent_link, parent, match, at;
 	struct gp_lpm_key k;
-	int64_t err;
+	int64_t err = -EBUSY;
+	bool held;
 
 	if (flags > BPF_EXIST || !gp_lpm_get_key(map, key, &k))
 		return -EINVAL;
-	if (!gp_lock(gp_lpm_lock(map)))
-		return -EBUSY;
-	link = gp_lpm_descend(map, &k, &match, &parent_link, &parent, steps);
-	at = gp_load32(link);
-	if (at && gp_load32(&gp_lpm_at(map, at)->prefix) == match && match == k.prefix)
-		err = gp_lpm_set(map, gp_lpm_at(map, at), &k, value, flags);
-	else if (flags == BPF_EXIST)
-		err = -ENOENT;
-	else
-		err = gp_lpm_insert(map, link, match, &k, value);
-	gp_unlock(gp_lpm_lock(map));
+	gp_with_lock(gp_lpm_lock(map), held) err = gp_lpm_store(map, &k, value, flags, steps);
 	return err;
 }
 
@@ -279,25 +283,29 @@ static void gp_lpm_remove(struct gp_map *map, uint32_t *link, uint32_t *parent_l
 		gp_lpm_free_node(map, parent);
 }
 
-int64_t gp_lpm_delete(struct gp_map *map, const uint8_t *key, uint32_t *steps)
+static int64_t gp_lpm_unlink(struct gp_map *map, const struct gp_lpm_key *k, uint32_t *steps)
 {
 	uint32_t *link, *parent_link, parent, match, at;
 	struct gp_lpm_node *node;
+
+	link = gp_lpm_descend(map, k, &match, &parent_link, &parent, steps);
+	at = gp_load32(link);
+	node = at ? gp_lpm_at(map, at) : NULL;
+	if (!node || gp_load32(&node->prefix) != match || match != k->prefix || !gp_load32(&node->value))
+		return -ENOENT;
+	gp_lpm_remove(map, link, parent_link, parent);
+	return 0;
+}
+
+int64_t gp_lpm_delete(struct gp_map *map, const uint8_t *key, uint32_t *steps)
+{
 	struct gp_lpm_key k;
-	int64_t err = -ENOENT;
+	int64_t err = -EBUSY;
+	bool held;
 
 	if (!gp_lpm_get_key(map, key, &k))
 		return -EINVAL;
-	if (!gp_lock(gp_lpm_lock(map)))
-		return -EBUSY;
-	link = gp_lpm_descend(map, &k, &match, &parent_link, &parent, steps);
-	at = gp_load32(link);
-	node = at ? gp_lpm_at(map, at) : NULL;
-	if (node && gp_load32(&node->prefix) == match && match == k.prefix && gp_load32(&node->value)) {
-		gp_lpm_remove(map, link, parent_link, parent);
-		err = 0;
-	}
-	gp_unlock(gp_lpm_lock(map));
+	gp_with_lock(gp_lpm_lock(map), held) err = gp_lpm_unlink(map, &k, steps);
 	return err;
 }
 
@@ -305,16 +313,19 @@ int64_t gp_lpm_delete(struct gp_map *map, const uint8_t *key, uint32_t *steps)
 int gp_lpm_copy(struct gp_map *map, const uint8_t *key, uint8_t *value)
 {
 	struct gp_lpm_key k;
-	uint32_t at, steps = 0;
+	uint32_t at = 0, steps = 0;
+	bool held;
 
 	if (!gp_lpm_get_key(map, key, &k))
 		return -ENOENT;
-	if (!gp_lock(gp_lpm_lock(map)))
+	gp_with_lock(gp_lpm_lock(map), held)
+	{
+		at = gp_lpm_walk(map, k.data, k.prefix, map->key_size - 4, &steps);
+		if (at)
+			gp_copy_out(value, map->store + (uint64_t)(at - 1) * map->stride, map->value_size);
+	}
+	if (!held)
 		return -EBUSY;
-	at = gp_lpm_walk(map, k.data, k.prefix, map->key_size - 4, &steps);
-	if (at)
-		gp_copy_out(value, map->store + (uint64_t)(at - 1) * map->stride, map->value_size);
-	gp_unlock(gp_lpm_lock(map));
 	return at ? 0 : -ENOENT;
 }
 
@@ -384,18 +395,20 @@ static uint32_t gp_lpm_after(const struct gp_map *map, const struct gp_lpm_key *
 int gp_lpm_next(struct gp_map *map, const uint8_t *key, uint8_t *next)
 {
 	struct gp_lpm_key k;
-	bool found = false;
+	bool found = false, held;
 	uint32_t at = 0;
 
-	if (!gp_lock(gp_lpm_lock(map)))
+	gp_with_lock(gp_lpm_lock(map), held)
+	{
+		if (key && gp_lpm_get_key(map, key, &k))
+			at = gp_lpm_after(map, &k, &found);
+		if (!found)
+			at = gp_lpm_leftmost(map, gp_load32(gp_lpm_root(map)));
+		if (at)
+			gp_lpm_put_key(map, at, next);
+	}
+	if (!held)
 		return -EBUSY;
-	if (key && gp_lpm_get_key(map, key, &k))
-		at = gp_lpm_after(map, &k, &found);
-	if (!found)
-		at = gp_lpm_leftmost(map, gp_load32(gp_lpm_root(map)));
-	if (at)
-		gp_lpm_put_key(map, at, next);
-	gp_unlock(gp_lpm_lock(map));
 	return at ? 0 : -ENOENT;
 }
 #endif

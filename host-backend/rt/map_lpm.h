@@ -113,6 +113,7 @@ GP_ALWAYS uint64_t gp_lpm_find(const struct gp_map *map, const uint64_t *data, u
 			       uint32_t data_size)
 {
 	uint32_t tries, begin, found = 0, steps = 0;
+	bool held;
 
 	if (prefix > data_size * 8)
 		return 0;
@@ -122,13 +123,10 @@ GP_ALWAYS uint64_t gp_lpm_find(const struct gp_map *map, const uint64_t *data, u
 		if (gp_likely(gp_read_valid(gp_lpm_lock(map), begin)))
 			return (uint64_t)steps << 32 | found;
 	}
-	if (gp_lock(gp_lpm_lock(map))) {
-		found = gp_lpm_walk(map, data, prefix, data_size, &steps);
-		gp_unlock(gp_lpm_lock(map));
-	} else {
-		found = 0;
+	found = 0;
+	gp_with_lock(gp_lpm_lock(map), held) found = gp_lpm_walk(map, data, prefix, data_size, &steps);
+	if (!held)
 		steps = GP_STEPS_WITHOUT_LOCK;
-	}
 	return (uint64_t)steps << 32 | found;
 }
 

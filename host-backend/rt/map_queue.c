@@ -39,47 +39,52 @@ static void gp_queue_drop_first(struct gp_map *map)
 	gp_store32(count, gp_load32(count) - 1);
 }
 
+static int64_t gp_queue_add(struct gp_map *map, const uint8_t *value, uint64_t flags)
+{
+	uint32_t *count = gp_queue_state(map, QUEUE_COUNT);
+
+	if (gp_load32(count) >= map->max_entries && flags == BPF_EXIST)
+		gp_queue_drop_first(map);
+	if (gp_load32(count) >= map->max_entries)
+		return -E2BIG;
+	gp_copy_in(gp_queue_value(map, gp_load32(count)), value, map->value_size);
+	gp_store32(count, gp_load32(count) + 1);
+	return 0;
+}
+
 int64_t gp_queue_push(struct gp_map *map, const uint8_t *value, uint64_t flags)
 {
-	uint32_t *count = gp_queue_state(map, QUEUE_COUNT), *lock = gp_queue_state(map, QUEUE_LOCK);
-	int64_t err = 0;
+	int64_t err = -EBUSY;
+	bool held;
 
 	if (flags != BPF_ANY && flags != BPF_EXIST)
 		return -EINVAL;
-	if (!gp_lock(lock))
-		return -EBUSY;
-	if (gp_load32(count) >= map->max_entries && flags == BPF_EXIST)
-		gp_queue_drop_first(map);
-	if (gp_load32(count) >= map->max_entries) {
-		err = -E2BIG;
-	} else {
-		gp_copy_in(gp_queue_value(map, gp_load32(count)), value, map->value_size);
-		gp_store32(count, gp_load32(count) + 1);
-	}
-	gp_unlock(lock);
+	gp_with_lock(gp_queue_state(map, QUEUE_LOCK), held) err = gp_queue_add(map, value, flags);
 	return err;
+}
+
+static int64_t gp_queue_get(struct gp_map *map, uint8_t *value, bool take)
+{
+	uint32_t *count = gp_queue_state(map, QUEUE_COUNT), n = gp_load32(count);
+	bool stack = map->type == VIRTIO_GPGPU_MAP_STACK;
+
+	if (!n)
+		return -ENOENT;
+	gp_copy_out(value, gp_queue_value(map, stack ? n - 1 : 0), map->value_size);
+	if (take && stack)
+		gp_store32(count, n - 1);
+	else if (take)
+		gp_queue_drop_first(map);
+	return 0;
 }
 
 int64_t gp_queue_pop(struct gp_map *map, uint8_t *value, bool take)
 {
-	uint32_t *count = gp_queue_state(map, QUEUE_COUNT), *lock = gp_queue_state(map, QUEUE_LOCK), n;
-	bool stack = map->type == VIRTIO_GPGPU_MAP_STACK;
+	int64_t err = -EBUSY;
+	bool held;
 
-	if (!gp_lock(lock)) {
+	gp_with_lock(gp_queue_state(map, QUEUE_LOCK), held) err = gp_queue_get(map, value, take);
+	if (err)
 		memset(value, 0, map->value_size);
-		return -EBUSY;
-	}
-	n = gp_load32(count);
-	if (n) {
-		gp_copy_out(value, gp_queue_value(map, stack ? n - 1 : 0), map->value_size);
-		if (take && stack)
-			gp_store32(count, n - 1);
-		else if (take)
-			gp_queue_drop_first(map);
-	}
-	gp_unlock(lock);
-	if (n)
-		return 0;
-	memset(value, 0, map->value_size);
-	return -ENOENT;
+	return err;
 }

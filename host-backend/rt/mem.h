@@ -17,6 +17,8 @@
 #include "rt/gpu.h"
 #endif
 
+struct gp_map;
+
 #define GP_ALWAYS      static inline __attribute__((always_inline))
 #define gp_likely(x)   __builtin_expect(!!(x), 1)
 #define gp_unlikely(x) __builtin_expect(!!(x), 0)
@@ -60,6 +62,16 @@ GP_ALWAYS uint64_t gp_load64(const uint64_t *p)
 GP_ALWAYS uint32_t gp_load32_acquire(const uint32_t *p)
 {
 	return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+}
+
+/* An entry of a table of maps, which the engine may change; on a GPU not while a launch runs. */
+GP_ALWAYS struct gp_map *gp_load_map(struct gp_map *const *p)
+{
+#if defined(__AMDGCN__)
+	return *p;
+#else
+	return __atomic_load_n(p, __ATOMIC_RELAXED);
+#endif
 }
 
 GP_ALWAYS void gp_store32(uint32_t *p, uint32_t v)
@@ -181,19 +193,15 @@ GP_ALWAYS void gp_copy_out(uint8_t *to, const uint8_t *from, uint32_t size)
 }
 
 /*
- * gp_each_lane() - before a statement that takes locks and lets go of them: on a GPU, for one lane of a wave after the
- * other (gpu.h). The statement must not be left but at its end.
- */
-#ifndef gp_each_lane
-#define gp_each_lane()
-#endif
-
-/*
  * A lock word: bit 0 is the lock, the rest counts what readers must notice (an element that left its place).
  * Readers hardly ever wait for it. Taking it gives up after a bound, since its holder's thread may not be
  * running: about half a second, many times what a busy host's scheduler takes a thread away for.
  */
+#if defined(__AMDGCN__)
+#define GP_LOCK_SPINS (1u << 17) /* each takes a trip to the L2, or to the host's memory */
+#else
 #define GP_LOCK_SPINS (1u << 24)
+#endif
 
 GP_ALWAYS bool gp_lock(uint32_t *lock)
 {
@@ -230,6 +238,29 @@ GP_ALWAYS void gp_unlock(uint32_t *lock)
 {
 	gp_store32_release(lock, gp_load32(lock) & ~1u);
 }
+
+/*
+ * gp_with_lock() - in front of a statement that runs with the lock; it is not to be left but at its end.
+ * @got: out, a bool: whether the lock was to be had, and so the statement ran.
+ */
+#if defined(__AMDGCN__)
+#define gp_with_lock(lock, got)                                                      \
+	for (uint32_t gp_spins = ((got) = false), gp_want = 1; gp_wave_any(gp_want); \
+	     gp_want &= ++gp_spins < GP_LOCK_SPINS, gp_pause())                      \
+		for (bool gp_held = gp_want && gp_trylock(lock); gp_held;            \
+		     gp_unlock(lock), gp_want = 0, (got) = true, gp_held = false)
+#else
+#define gp_with_lock(lock, got) \
+	for (bool gp_held = (got) = gp_lock(lock); gp_held; gp_unlock(lock), gp_held = false)
+#endif
+
+/*
+ * gp_each_lane() - in front of a statement that waits for what other lanes hold beside locks: on a GPU it runs for one lane of
+ * a wave after the other. It is not to be left but at its end.
+ */
+#ifndef gp_each_lane
+#define gp_each_lane()
+#endif
 
 GP_ALWAYS uint32_t gp_read_begin(const uint32_t *lock)
 {

@@ -33,29 +33,32 @@ static uint64_t gp_record_length(uint64_t size)
 	return RECORD_HEAD + ((size + 7) & ~7ull);
 }
 
-uint64_t gp_record_reserve(struct gp_map *map, uint64_t size, uint32_t cpu)
+/* Under the lock. Return: as gp_record_reserve(). */
+static uint64_t gp_record_place(struct gp_map *map, uint64_t size, uint32_t cpu)
 {
-	uint64_t ring = gp_ring_bytes(map), reserved, length;
-	uint32_t *lock = (uint32_t *)(void *)&map->state[RING_LOCK];
+	uint64_t ring = gp_ring_bytes(map), reserved = gp_load64(&map->state[RING_RESERVED]);
+	uint64_t length = gp_record_length(size);
 
-	if (size > ring - RECORD_HEAD)
-		goto full;
-	length = gp_record_length(size);
-	if (!gp_lock(lock))
-		return GP_RECORD_BUSY;
-	reserved = gp_load64(&map->state[RING_RESERVED]);
-	if (reserved + length - __atomic_load_n(&map->state[RING_READ], __ATOMIC_ACQUIRE) >= ring) {
-		gp_unlock(lock);
-		goto full;
-	}
+	if (reserved + length - __atomic_load_n(&map->state[RING_READ], __ATOMIC_ACQUIRE) >= ring)
+		return 0;
 	gp_store64(gp_record_head(map, reserved), (uint64_t)cpu << RECORD_CPU | RECORD_BUSY | size);
 	__atomic_store_n(&map->state[RING_RESERVED], reserved + length, __ATOMIC_RELEASE);
-	gp_unlock(lock);
 	return (reserved & (ring - 1)) + RECORD_HEAD + 1;
+}
 
-full:
-	__atomic_fetch_add(&map->state[RING_DROPPED], 1, __ATOMIC_RELAXED);
-	return 0;
+uint64_t gp_record_reserve(struct gp_map *map, uint64_t size, uint32_t cpu)
+{
+	uint64_t at = 0;
+	bool held = true;
+
+	if (size <= gp_ring_bytes(map) - RECORD_HEAD)
+		gp_with_lock((uint32_t *)(void *)&map->state[RING_LOCK], held)
+			at = gp_record_place(map, size, cpu);
+	if (!held)
+		return GP_RECORD_BUSY;
+	if (!at)
+		__atomic_fetch_add(&map->state[RING_DROPPED], 1, __ATOMIC_RELAXED);
+	return at;
 }
 
 void gp_record_finish(struct gp_map *map, uint32_t offset, bool discard)
@@ -139,7 +142,7 @@ GP_ALWAYS const struct gp_map *gp_map_of_value(const struct gp_env *env, uint64_
 	uint64_t id = handle >> GP_REGION_SHIFT;
 
 	if (id >= GP_REGION_INNER0 && id - GP_REGION_INNER0 < env->num_inner)
-		return __atomic_load_n(&env->inner[id - GP_REGION_INNER0], __ATOMIC_RELAXED);
+		return gp_load_map(&env->inner[id - GP_REGION_INNER0]);
 	if (id >= GP_REGION_MAP0 && id - GP_REGION_MAP0 < env->num_maps)
 		return env->maps[id - GP_REGION_MAP0];
 	return NULL;

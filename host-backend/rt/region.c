@@ -10,6 +10,7 @@
  * are, or were while it ran, elements of its own maps: each such map has a bit per number (gp_map.members).
  */
 #include "fuel.h"
+#include "map_array.h"
 #include "mem.h"
 #include "rt.h"
 
@@ -39,7 +40,7 @@ GP_ALWAYS struct gp_map *gp_member(const struct gp_env *env, const struct gp_map
 	slot &= keep;
 	if (!(__atomic_load_n(&outer->members[slot / 64], __ATOMIC_ACQUIRE) >> slot % 64 & 1))
 		return NULL;
-	return (struct gp_map *)((uintptr_t)__atomic_load_n(&env->inner[slot], __ATOMIC_RELAXED) & keep);
+	return (struct gp_map *)((uintptr_t)gp_load_map(&env->inner[slot]) & keep);
 }
 
 /* The map in slot @slot, if it is an element of any of the program's maps. */
@@ -158,6 +159,35 @@ GP_RT struct gp_map *gp_rt_map(struct gp_lane *lane, uint32_t n)
 {
 	return lane->env->maps[n];
 }
+
+#if defined(__AMDGCN__)
+GP_RT struct gp_map *gp_rt_map_shaped(struct gp_map *own, struct gp_lane *lane, uint32_t n, uint32_t type,
+				      uint32_t key_size, uint32_t value_size, uint32_t max_entries,
+				      uint32_t num_cpus, uint32_t num_buckets, uint32_t frozen)
+{
+	const struct gp_map *map = lane->env->maps[n];
+
+	own->type = type;
+	own->key_size = key_size;
+	own->value_size = value_size;
+	own->max_entries = max_entries;
+	own->stride = gp_stride(value_size);
+	own->num_cpus = num_cpus;
+	own->frozen = frozen;
+	own->seed = map->seed;
+	own->values = map->values;
+	own->values_size = map->values_size;
+	own->keys = map->keys;
+	own->links = map->links;
+	own->buckets = map->buckets;
+	own->state = map->state;
+	own->num_buckets = num_buckets;
+	own->copy_bytes = map->copy_bytes;
+	own->store = map->store;
+	own->members = map->members;
+	return own;
+}
+#endif
 
 GP_RT uint8_t *gp_rt_map_values(struct gp_lane *lane, uint32_t n)
 {

@@ -108,6 +108,14 @@ uint64_t gp_rt_arg_value(struct gp_lane *lane, uint32_t n);
 struct gp_map *gp_rt_map(struct gp_lane *lane, uint32_t n); /* n below the program's num_maps */
 uint8_t *gp_rt_map_values(struct gp_lane *lane, uint32_t n);
 
+/*
+ * GPUs: a map of the program's as a local variable with the constants that are known of it, so that helpers are
+ * specialised for them. @own: GP_MAP_BYTES bytes.
+ */
+struct gp_map *gp_rt_map_shaped(struct gp_map *own, struct gp_lane *lane, uint32_t n, uint32_t type,
+				uint32_t key_size, uint32_t value_size, uint32_t max_entries,
+				uint32_t num_cpus, uint32_t num_buckets, uint32_t frozen);
+
 /* Of a map that is chosen at run time. */
 uint32_t gp_rt_map_type(const struct gp_map *map);
 uint32_t gp_rt_map_key_size(const struct gp_map *map);
