@@ -26,15 +26,16 @@
 #define SIM_VA_MASK	0x0000ffffffffffffull
 #define SIM_VA_TOP	0x0000ffffffe00000ull /* of the 48 bits; the driver's own lie above */
 
-enum sim_pm4 { SIM_PM4_NONE, SIM_PM4_GFX9, SIM_PM4_GFX10 };
+enum sim_pm4 { SIM_PM4_GFX9, SIM_PM4_GFX10 };
 
 /* A chip (chips.c). */
 struct sim_chip {
 	const char *name, *title;
 	uint32_t family, external_rev, device_id, pci_rev;
 	uint8_t ip[3]; /* version of the graphics core */
-	enum sim_pm4 pm4; /* NONE: it initialises, and its streams can be captured, but nothing runs */
+	enum sim_pm4 pm4;
 	enum sim_gfx gfx;
+	bool runs; /* else its registers are not known here and a dispatch is refused; the rest works */
 	uint32_t wave, engines, arrays,
 		units; /* shader engines, arrays of each, compute units of each array */
 	uint32_t vgprs; /* registers of a lane on one SIMD */
@@ -329,6 +330,7 @@ struct sim_exec {
 	enum sim_trouble trouble;
 	char why[320];
 	char page_fault[160]; /* of the last access that failed */
+	uint64_t fault_va;
 	/* compute registers: what the job's stream has set; the rest is another client's */
 	uint32_t sh[0x400];
 	uint32_t sh_set[0x400 / 32];

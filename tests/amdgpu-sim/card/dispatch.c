@@ -151,6 +151,9 @@ bool sim_dispatch(struct sim_exec *exec, const uint32_t groups[3], uint32_t init
 	int64_t start;
 	bool ok;
 
+	if (!sim.chip->runs)
+		return sim_trouble(exec, SIM_TROUBLE_RING, "DISPATCH_DIRECT: %s is not executable here",
+				   sim.chip->name);
 	if (missing)
 		return sim_trouble(exec, SIM_TROUBLE_RING,
 				   "DISPATCH_DIRECT: %s was not set by this stream, so it is what others left",

@@ -70,6 +70,7 @@ void sim_exec_begin(struct sim_exec *exec, struct sim_job *job)
 	exec->trouble = SIM_TROUBLE_NONE;
 	exec->why[0] = 0;
 	exec->page_fault[0] = 0;
+	exec->fault_va = 0;
 	for (size_t i = 0; i < sizeof(exec->sh) / sizeof(*exec->sh); i++)
 		exec->sh[i] = (uint32_t)next_random(exec);
 	memset(exec->sh_set, 0, sizeof(exec->sh_set));
@@ -93,6 +94,7 @@ void sim_exec_end(struct sim_exec *exec)
 
 static struct sim_tlb *fault(struct sim_exec *exec, uint64_t va, uint32_t access, const char *why)
 {
+	exec->fault_va = va;
 	snprintf(exec->page_fault, sizeof(exec->page_fault), "page fault, %s of %#llx: %s",
 		 access & SIM_EXECUTE ? "fetch"
 		 : access & SIM_WRITE ? "write"

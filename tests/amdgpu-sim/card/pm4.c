@@ -142,9 +142,6 @@ bool sim_pm4_run(struct sim_exec *exec, const struct sim_ib *ib)
 		.exec = exec, .at = ib->va, .end = ib->va + 4ull * ib->dwords, .body = exec->body
 	};
 
-	if (sim.chip->pm4 == SIM_PM4_NONE)
-		return sim_trouble(exec, SIM_TROUBLE_RING, "%s: streams are not executable here",
-				   sim.chip->name);
 	if (ib->flags & (AMDGPU_IB_FLAG_CE | AMDGPU_IB_FLAG_PREAMBLE | AMDGPU_IB_FLAGS_SECURE))
 		return sim_trouble(exec, SIM_TROUBLE_RING, "IB flags %#x are not for a compute ring",
 				   ib->flags);

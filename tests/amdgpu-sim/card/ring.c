@@ -158,6 +158,8 @@ static int judge(struct ring *ring, struct sim_exec *exec, struct sim_job *job)
 	sim_say("client %u, ring %s.%u, job %llu: %s", job->client->number,
 		exec->ring == SIM_RING_SDMA ? "sdma" : "comp", job->entity->number,
 		(unsigned long long)job->sequence, exec->why);
+	if (*exec->page_fault)
+		job->client->fault_va = exec->fault_va;
 	if (exec->trouble == SIM_TROUBLE_WAVES && !sim.options.hard) {
 		sim.resets++;
 		return -ENODATA;

@@ -194,9 +194,6 @@ bool sim_sdma_run(struct sim_exec *exec, const struct sim_ib *ib)
 {
 	struct stream s = { exec, ib->va, ib->va + 4ull * ib->dwords, exec->body };
 
-	if (sim.chip->pm4 == SIM_PM4_NONE)
-		return sim_trouble(exec, SIM_TROUBLE_RING, "%s: streams are not executable here",
-				   sim.chip->name);
 	while (s.at < s.end) {
 		if (!step(&s))
 			return false;

@@ -35,7 +35,7 @@ static bool forked;
 
 static void in_child(void)
 {
-	forked = true;
+	forked = sim.started;
 }
 
 __attribute__((constructor)) static void begin(void)
