@@ -50,7 +50,7 @@ static bool check_context(const struct gp_kinds *kinds, const struct gp_val *ptr
 	const struct gp_prog *prog = kinds->prog;
 	const struct bpf_insn *insn = &prog->insns[i];
 	uint32_t size = gp_insn_size(insn);
-	int64_t off = ptr->off + insn->off;
+	int64_t off = gp_val_at(ptr, insn->off);
 	struct gp_ctx_field field;
 
 	if (BPF_CLASS(insn->code) != BPF_LDX)
@@ -84,7 +84,7 @@ static bool check_memory(const struct gp_kinds *kinds, const struct gp_state *st
 		return check_context(kinds, ptr, reg, i, verdict);
 	case GP_KIND_STACK:
 		return !ptr->known ||
-		       check_stack(kinds, i, ptr->off + insn->off, gp_insn_size(insn), verdict);
+		       check_stack(kinds, i, gp_val_at(ptr, insn->off), gp_insn_size(insn), verdict);
 	case GP_KIND_SCALAR:
 	case GP_KIND_FUNC:
 		return gp_refuse(verdict, kinds->prog, VIRTIO_GPGPU_R_POINTER, i,

@@ -316,7 +316,7 @@ static void step_load(struct gp_kinds *kinds, struct gp_state *state, const stru
 	struct gp_val *dst = &state->reg[insn->dst_reg];
 	uint32_t size = gp_insn_size(insn);
 	bool sign = BPF_MODE(insn->code) == BPF_MEMSX;
-	int64_t off = ptr->off + insn->off;
+	int64_t off = gp_val_at(ptr, insn->off);
 	struct gp_ctx_field field;
 
 	note_down(kinds, ptr, insn->off < 0);
@@ -354,7 +354,7 @@ static void step_store(struct gp_kinds *kinds, struct gp_state *state, uint32_t 
 	struct gp_val val = BPF_CLASS(insn->code) == BPF_STX ? state->reg[insn->src_reg]
 							     : constant(insn->imm);
 	uint32_t size = gp_insn_size(insn);
-	int64_t off = ptr->off + insn->off;
+	int64_t off = gp_val_at(ptr, insn->off);
 
 	if (size == 8)
 		escape_store(kinds, state, func, ptr, off, &val);

@@ -169,6 +169,12 @@ static inline bool gp_val_is_pointer(const struct gp_val *val)
 	return val->kind >= GP_KIND_CTX && val->kind < GP_KIND_ANY;
 }
 
+/* Where an access of @off through @val is; the value of a number may be any, so this wraps as the program does. */
+static inline int64_t gp_val_at(const struct gp_val *val, int16_t off)
+{
+	return (int64_t)((uint64_t)val->off + (uint64_t)off);
+}
+
 /* A pointer to a map itself rather than to memory. */
 static inline bool gp_val_is_map(const struct gp_val *val)
 {

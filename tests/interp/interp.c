@@ -412,8 +412,11 @@ static bool leave(struct machine *m)
 {
 	struct frame *frame;
 
-	if (m->depth == 0)
+	if (m->depth == 0) {
+		/* A verdict is a number. */
+		interp_looks.numbers |= is_pointer(m, m->reg[0]);
 		return true;
+	}
 	frame = &m->frame[--m->depth];
 	memcpy(&m->reg[6], frame->saved, sizeof(frame->saved));
 	if (m->env->strict)

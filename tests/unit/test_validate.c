@@ -351,6 +351,31 @@ START_TEST(test_reducible)
 }
 END_TEST
 
+/* A number is no pointer, whatever its value: what it comes to with an offset must not overflow. */
+START_TEST(test_far_numbers)
+{
+	static const int64_t numbers[] = { INT64_MIN, INT64_MIN + 1, -1, INT64_MAX };
+	static const int16_t offs[] = { INT16_MIN, -16, 16, INT16_MAX };
+
+	for (size_t n = 0; n < sizeof(numbers) / sizeof(numbers[0]); n++) {
+		for (size_t o = 0; o < sizeof(offs) / sizeof(offs[0]); o++) {
+			struct bpf_insn insns[] = {
+				LD64(R2, numbers[n]),
+				STX(BPF_DW, R2, offs[o], R2),
+				LDX(BPF_DW, R0, R2, offs[o]),
+				ST(BPF_W, R2, offs[o], 1),
+				EXIT,
+			};
+			struct program program = { insns, sizeof(insns) / sizeof(insns[0]) };
+			struct gp_verdict verdict;
+
+			ck_assert(!validate(VIRTIO_GPGPU_PROG_XDP, &program, &verdict));
+			ck_assert_int_eq(verdict.insn, 2);
+		}
+	}
+}
+END_TEST
+
 /* Whatever the bytes, the validator ends with a verdict. */
 START_TEST(test_noise)
 {
@@ -393,6 +418,7 @@ int main(void)
 	tcase_set_timeout(tcase, 120);
 	tcase_add_test(tcase, test_depth);
 	tcase_add_test(tcase, test_length);
+	tcase_add_test(tcase, test_far_numbers);
 	tcase_add_test(tcase, test_noise);
 	tcase_add_test(tcase, test_reducible);
 	tcase_add_loop_test(tcase, test_largest, 0, sizeof(largest) / sizeof(*largest));
