@@ -186,6 +186,7 @@ static void serve(struct ring *ring, struct sim_exec *exec, struct sim_job *job)
 		job->started = sim_now();
 		ring->running = job;
 		ring->lost = 0;
+		pthread_cond_broadcast(&sim.changed); /* the clock is watched from now on */
 		sim_exec_begin(exec, job);
 		pthread_mutex_unlock(&sim.lock);
 		run(exec, hang);

@@ -214,6 +214,7 @@ START_TEST(test_permissions)
 			card.count--; /* not in the list */
 		ck_assert_int_eq(run(&card, &s), i < 3 ? rows[i].expected : -ETIME);
 		ck_assert_uint_eq(*m->cpu, i ? 0 : 7);
+		ck_assert_int_eq(amdgpu_cs_ctx_free(card.ctx), 0);
 	}
 }
 END_TEST

@@ -76,6 +76,7 @@ START_TEST(test_hang)
 	new_context();
 	ck_assert_uint_eq(flags_of(card.ctx), 0);
 	ck_assert_int_eq(run(&card, &s), 0);
+	amdgpu_cs_ctx_free(other);
 	card_close(&card);
 }
 END_TEST
