@@ -30,10 +30,10 @@ struct gp_device_ops {
 	const char *name; /* what gpgpu_engine_options.device says */
 	/*
 	 * create() - open it and start its threads, before the sandbox closes. Fills in what engine.h says of
-	 * the device.
+	 * the device. @where: of a GPU: render node, PCI address or NULL.
 	 */
 	struct gp_device *(*create)(struct gpgpu_engine *engine, const struct gpgpu_engine_options *options,
-				    GError **error);
+				    const char *where, GError **error);
 	/* start() - there is a compiler now. Return: false with @error. NULL: nothing to do. */
 	bool (*start)(struct gp_device *device, GError **error);
 	/* destroy() - no work is queued any more. */
@@ -67,6 +67,9 @@ struct gp_device_ops {
 	/* session_new() - its shared memory is mapped, from the file @fd or -1. session_free() - nothing of it runs. */
 	void (*session_new)(struct gp_device *device, struct gpgpu_session *session, int fd);
 	void (*session_free)(struct gp_device *device, struct gpgpu_session *session);
+
+	/* forget() - @job is about to be freed. Session's lock held. */
+	void (*forget)(struct gp_device *device, struct gp_job *job);
 
 	/* map_call() - have it done behind everything that was begun before; gp_map_call_ended(). Session's lock held. */
 	void (*map_call)(struct gp_device *device, struct gp_map_call *call);

@@ -293,7 +293,7 @@ static bool init_slots(struct gp_device *dev, uint32_t count)
 }
 
 static struct gp_device *cpu_create(struct gpgpu_engine *engine, const struct gpgpu_engine_options *options,
-				    GError **error)
+				    const char *where, GError **error)
 {
 	uint32_t threads = engine->fibers ? 1 : options->threads;
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);

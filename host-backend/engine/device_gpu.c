@@ -59,18 +59,18 @@ static void move_all(struct list *from, struct list *to)
 		list_add_tail(to, link);
 }
 
-/* A launch has ended, or never will. No lock held. */
-static void end_launch(struct gp_device *dev, struct gpu_launch *launch, uint64_t ns, bool lost)
+/* A launch has ended, or will not for what @status says. No lock held. */
+static void end_launch(struct gp_device *dev, struct gpu_launch *launch, uint64_t ns, uint32_t status)
 {
 	struct gpu_slice *slice = launch->slice;
 	struct list ready;
 
 	if (launch->kind == GPU_CALLS) {
-		gp_gpu_calls_ended(dev, launch, ns, lost);
+		gp_gpu_calls_ended(dev, launch, ns, status);
 		return;
 	}
 	list_init(&ready);
-	if (gp_gpu_slice_ended(dev, launch, ns, lost, &ready)) {
+	if (gp_gpu_slice_ended(dev, launch, ns, status, &ready)) {
 		gp_gpu_slice_finish(dev, slice);
 		return;
 	}
@@ -164,6 +164,14 @@ static bool find_work(struct gp_device *dev, uint64_t *wake)
 	return !list_empty(&dev->calls);
 }
 
+/* Engine's lock held, not all the time. */
+static void give_up(struct gp_device *dev, struct gpu_launch *launch, uint32_t status)
+{
+	pthread_mutex_unlock(&dev->engine->lock);
+	end_launch(dev, launch, 0, status);
+	pthread_mutex_lock(&dev->engine->lock);
+}
+
 /* Queues @launch. Engine's lock held, not all the time. */
 static void queue_launch(struct gp_device *dev, struct gpu_launch *launch, uint64_t *wake)
 {
@@ -177,23 +185,25 @@ static void queue_launch(struct gp_device *dev, struct gpu_launch *launch, uint6
 	err = dev->ops->launch(dev->gpu, launch->code, (uintptr_t)args, groups, args->group, &launch->ticket);
 	pthread_mutex_lock(&dev->engine->lock);
 	dev->launching = false;
+	pthread_cond_signal(&dev->flying);
 	if (!err) {
 		list_add_tail(&dev->launches, &launch->link);
 		dev->in_flight++;
-	} else {
-		list_add(&dev->ready, &launch->link);
-		*wake = gp_now() + RETRY_NS;
+		return;
 	}
 	/* When nothing is in flight, nothing will ever end. */
 	if (err == -EAGAIN && dev->in_flight)
 		dev->full = true;
 	else if (err == -EAGAIN || err == -ENOMEM)
 		launch->tries++;
-	else if (err)
+	else
 		dev->lost = true;
-	if (launch->tries > MAX_TRIES)
-		dev->lost = true;
-	pthread_cond_signal(&dev->flying);
+	if (launch->tries > MAX_TRIES) {
+		give_up(dev, launch, VIRTIO_GPGPU_S_NO_MEMORY);
+		return;
+	}
+	list_add(&dev->ready, &launch->link);
+	*wake = gp_now() + RETRY_NS;
 }
 
 static void *submit_thread(void *opaque)
@@ -209,12 +219,8 @@ static void *submit_thread(void *opaque)
 			pthread_cond_signal(&dev->flying);
 			sleep_until(dev, wake);
 		} else if (!list_empty(&dev->ready) && dev->gone) {
-			struct gpu_launch *launch =
-				container_of(list_pop(&dev->ready), struct gpu_launch, link);
-
-			pthread_mutex_unlock(&engine->lock);
-			end_launch(dev, launch, 0, true);
-			pthread_mutex_lock(&engine->lock);
+			give_up(dev, container_of(list_pop(&dev->ready), struct gpu_launch, link),
+				VIRTIO_GPGPU_S_DEVICE_LOST);
 		} else if (!list_empty(&dev->ready) && !dev->full && dev->in_flight < dev->info.depth) {
 			queue_launch(dev, container_of(list_pop(&dev->ready), struct gpu_launch, link),
 				     &wake);
@@ -261,7 +267,7 @@ static void take_ends(struct gp_device *dev, const struct gp_gpu_end *ends, int 
 		pthread_cond_signal(&dev->wake);
 		pthread_mutex_unlock(&dev->engine->lock);
 		if (launch)
-			end_launch(dev, launch, ends[i].ns, false);
+			end_launch(dev, launch, ends[i].ns, VIRTIO_GPGPU_S_OK);
 	}
 }
 
@@ -278,7 +284,7 @@ static void end_all(struct gp_device *dev)
 	dev->full = false;
 	pthread_mutex_unlock(&dev->engine->lock);
 	while ((link = list_pop(&lost)))
-		end_launch(dev, container_of(link, struct gpu_launch, link), 0, true);
+		end_launch(dev, container_of(link, struct gpu_launch, link), 0, VIRTIO_GPGPU_S_DEVICE_LOST);
 	pthread_mutex_lock(&dev->engine->lock);
 }
 
@@ -444,6 +450,12 @@ static void gpu_session_free(struct gp_device *dev, struct gpgpu_session *s)
 		dev->ops->unshare(dev->gpu, s->shm, s->shm_size);
 }
 
+static void gpu_forget(struct gp_device *dev, struct gp_job *job)
+{
+	/* Ended between two slices: what those wrote has not been promised to anybody. */
+	gp_gpu_stage_end(job, false);
+}
+
 static void gpu_map_call(struct gp_device *dev, struct gp_map_call *call)
 {
 	pthread_mutex_lock(&dev->engine->lock);
@@ -478,7 +490,7 @@ static void gpu_destroy(struct gp_device *dev)
 }
 
 static struct gp_device *gpu_create(struct gpgpu_engine *engine, const struct gpgpu_engine_options *options,
-				    GError **error)
+				    const char *where, GError **error)
 {
 	struct gp_device *dev = g_new0(struct gp_device, 1);
 	pthread_condattr_t attr;
@@ -490,7 +502,7 @@ static struct gp_device *gpu_create(struct gpgpu_engine *engine, const struct gp
 	list_init(&dev->launches);
 	list_init(&dev->ready);
 	list_init(&dev->calls);
-	dev->gpu = dev->ops->open(options->where, &dev->info, error);
+	dev->gpu = dev->ops->open(where, &dev->info, error);
 	if (!dev->gpu) {
 		g_free(dev);
 		return NULL;
@@ -569,5 +581,6 @@ const struct gp_device_ops gp_device_gpu = {
 	.unload = gpu_unload,
 	.session_new = gpu_session_new,
 	.session_free = gpu_session_free,
+	.forget = gpu_forget,
 	.map_call = gpu_map_call,
 };

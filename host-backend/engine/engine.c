@@ -111,6 +111,14 @@ static void *timer_thread(void *opaque)
 	return NULL;
 }
 
+/* @name: as gpgpu_engine_options.device, which may say where it is, too. */
+static bool is_named(const char *name, const char *device)
+{
+	size_t length = strlen(device);
+
+	return !strncmp(name, device, length) && (!name[length] || name[length] == ':');
+}
+
 static bool find_device(struct gpgpu_engine *engine, const char *name, GError **error)
 {
 	if (!name || !strcmp(name, gp_device_cpu.name)) {
@@ -118,7 +126,7 @@ static bool find_device(struct gpgpu_engine *engine, const char *name, GError **
 		return true;
 	}
 	for (size_t i = 0; i < G_N_ELEMENTS(gpus) && gpus[i]; i++) {
-		if (strcmp(name, gpus[i]->name))
+		if (!is_named(name, gpus[i]->name))
 			continue;
 		engine->ops = &gp_device_gpu;
 		engine->gpu = gpus[i];
@@ -137,7 +145,11 @@ static uint64_t ticks_per_second(const struct gp_clock *clock)
 static bool open_device(struct gpgpu_engine *engine, const struct gpgpu_engine_options *options,
 			GError **error)
 {
-	engine->device = engine->ops->create(engine, options, error);
+	const char *where = options->where, *colon = options->device ? strchr(options->device, ':') : NULL;
+
+	if (colon)
+		where = colon + 1;
+	engine->device = engine->ops->create(engine, options, where, error);
 	if (!engine->device)
 		return false;
 	engine->sched.servers = engine->servers;

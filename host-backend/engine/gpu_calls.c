@@ -111,7 +111,7 @@ static void charge(struct gp_device *dev, const struct gpu_launch *launch, uint6
 	pthread_mutex_unlock(&engine->lock);
 }
 
-void gp_gpu_calls_ended(struct gp_device *dev, struct gpu_launch *launch, uint64_t ns, bool lost)
+void gp_gpu_calls_ended(struct gp_device *dev, struct gpu_launch *launch, uint64_t ns, uint32_t status)
 {
 	const struct gp_map_op *ops = launch->args->ops;
 	struct list *link;
@@ -120,10 +120,10 @@ void gp_gpu_calls_ended(struct gp_device *dev, struct gpu_launch *launch, uint64
 	while ((link = list_pop(&launch->calls))) {
 		struct gp_map_call *call = container_of(link, struct gp_map_call, link);
 
-		if (!lost)
+		if (!status)
 			take_results(call, ops);
 		ops += call->num_ops;
-		gp_map_call_ended(call, lost ? VIRTIO_GPGPU_S_DEVICE_LOST : VIRTIO_GPGPU_S_OK);
+		gp_map_call_ended(call, status);
 	}
 	gp_gpu_launch_free(dev, launch);
 }

@@ -65,6 +65,8 @@ struct gpu_slice {
 	struct gp_packet_in *in; /* of the packets from `base` on */
 	struct gp_packet_out *out;
 	uint32_t base, num;
+	uint8_t *slots; /* of the packet `base` */
+	struct gpu_block *staging; /* what slots, or dst, are a copy in; NULL: they are in place */
 	GPtrArray *progs; /* that ran */
 	GArray *tails; /* struct gpu_tail, for the next pass */
 	uint32_t pass; /* tail calls that the packets under way have made */
@@ -135,15 +137,15 @@ void gp_gpu_stop(struct gpu_launch *launch, enum gp_stop stop);
 /*
  * gp_gpu_slice_begin() - prepare what @slice (job, chunk and grant are set) needs.
  * @ready: launches are added to it.
- * Return: false if it has failed; gp_gpu_slice_finish() is due.
+ * Return: false if it is over already, in most cases failed; gp_gpu_slice_finish() is due.
  */
 bool gp_gpu_slice_begin(struct gp_device *dev, struct gpu_slice *slice, struct list *ready);
 /*
- * gp_gpu_slice_ended() - a launch of it has ended, or was lost. @launch is freed.
+ * gp_gpu_slice_ended() - a launch of it has ended, or will not for what @status says. @launch is freed.
  * @ready: launches that go on with it are added.
  * Return: whether it is over; gp_gpu_slice_finish() is due.
  */
-bool gp_gpu_slice_ended(struct gp_device *dev, struct gpu_launch *launch, uint64_t ns, bool lost,
+bool gp_gpu_slice_ended(struct gp_device *dev, struct gpu_launch *launch, uint64_t ns, uint32_t status,
 			struct list *ready);
 /* gp_gpu_slice_finish() - settle it and free it; ends its job, if that was the last. No lock held. */
 void gp_gpu_slice_finish(struct gp_device *dev, struct gpu_slice *slice);
@@ -167,6 +169,15 @@ void gp_gpu_looked(struct gpu_slice *slice, const struct gpu_launch *launch);
 /* gp_gpu_calls_launch() - as many of @calls as go into one launch, which may be none without memory. */
 struct gpu_launch *gp_gpu_calls_launch(struct gp_device *dev, struct list *calls);
 /* gp_gpu_calls_ended() - answer them. @launch is freed. No lock held. */
-void gp_gpu_calls_ended(struct gp_device *dev, struct gpu_launch *launch, uint64_t ns, bool lost);
+void gp_gpu_calls_ended(struct gp_device *dev, struct gpu_launch *launch, uint64_t ns, uint32_t status);
+
+/* gpu_stage.c */
+
+/* gp_gpu_is_far() - is @at in shared memory that the GPU does not reach? */
+bool gp_gpu_is_far(const struct gp_job *job, const void *at);
+/* gp_gpu_stage_args() - have @args, a grid's, name copies of what is far. Return: false without memory. */
+bool gp_gpu_stage_args(struct gp_device *dev, struct gp_job *job, struct gp_region *args);
+/* gp_gpu_stage_end() - forget the copies. @back: what was written to them goes where it belongs. */
+void gp_gpu_stage_end(struct gp_job *job, bool back);
 
 #endif

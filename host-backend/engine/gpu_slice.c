@@ -19,6 +19,7 @@
 
 #define FIRST_PART_PACKETS 16
 #define MAX_PART_PACKETS   4096
+#define STAGED_ITEMS	   ((4u << 20) / GP_COPY_ITEM)
 
 static void fail(struct gpu_slice *slice, uint32_t status, uint32_t reason)
 {
@@ -60,6 +61,10 @@ static bool begin_grid(struct gp_device *dev, struct gpu_slice *slice, struct li
 	values = gp_gpu_take(launch->block, sizeof(job->arg_values));
 	clock = gp_gpu_take(launch->block, sizeof(*clock));
 	memcpy(args, job->args, sizeof(job->args));
+	if (!job->session->shared && !gp_gpu_stage_args(dev, job, args)) {
+		gp_gpu_launch_free(dev, launch);
+		return no_memory(slice);
+	}
 	memcpy(values, job->arg_values, sizeof(job->arg_values));
 	*clock = slice->clock;
 	env = &launch->args->env;
@@ -93,25 +98,73 @@ static void end_grid(struct gpu_slice *slice, const struct gpu_launch *launch)
 
 /* ----------------------------------------------------------------------- copies */
 
+/* All of it in shared memory that the GPU does not reach. */
+static void copy_here(const struct gp_job *job, uint64_t at, uint64_t size)
+{
+	if (job->src)
+		memcpy(job->dst + at, job->src + at, size);
+	for (uint64_t i = 0; !job->src && i < size; i += sizeof(job->pattern))
+		memcpy(job->dst + at + i, &job->pattern, sizeof(job->pattern));
+}
+
+/*
+ * Where one end is there, by way of memory that both reach.
+ * @copy: as it would be; changed. Return: false without memory.
+ */
+static bool stage_copy(struct gp_device *dev, struct gpu_slice *slice, struct gp_launch_copy *copy)
+{
+	slice->staging = gp_gpu_block(dev, copy->size);
+	if (!slice->staging)
+		return no_memory(slice);
+	if (gp_gpu_is_far(slice->job, copy->dst)) {
+		copy->dst = slice->staging->base;
+		return true;
+	}
+	memcpy(slice->staging->base, copy->src, copy->size);
+	copy->src = slice->staging->base;
+	return true;
+}
+
+/* Return: false if it is over, done or failed. */
 static bool begin_copy(struct gp_device *dev, struct gpu_slice *slice, struct list *ready)
 {
 	struct gp_job *job = slice->job;
 	uint64_t at = slice->chunk.first * GP_COPY_ITEM;
-	uint64_t size = MIN(job->size - at, slice->chunk.count * GP_COPY_ITEM);
-	struct gpu_launch *launch = gp_gpu_launch_new(dev, GPU_COPY, 0);
-
-	if (!launch)
-		return no_memory(slice);
-	launch->args->copy = (struct gp_launch_copy){
+	bool dst_far = gp_gpu_is_far(job, job->dst), src_far = job->src && gp_gpu_is_far(job, job->src);
+	uint64_t count = dst_far || src_far ? MIN(slice->chunk.count, STAGED_ITEMS) : slice->chunk.count;
+	struct gp_launch_copy copy = {
 		.dst = job->dst + at,
 		.src = job->src ? job->src + at : NULL,
-		.size = size,
+		.size = MIN(job->size - at, count * GP_COPY_ITEM),
 		.pattern = job->pattern,
 	};
-	launch->args->count = (size + GP_COPY_LANE - 1) / GP_COPY_LANE;
+	struct gpu_launch *launch;
+
+	slice->chunk.ran = count;
+	if (dst_far && (src_far || !job->src)) {
+		copy_here(job, at, copy.size);
+		return false;
+	}
+	if ((dst_far || src_far) && !stage_copy(dev, slice, &copy))
+		return false;
+	launch = gp_gpu_launch_new(dev, GPU_COPY, 0);
+	if (!launch)
+		return no_memory(slice);
+	launch->args->copy = copy;
+	launch->args->count = (copy.size + GP_COPY_LANE - 1) / GP_COPY_LANE;
 	launch->code = dev->kernels[GP_KERNEL_COPY];
 	add(slice, launch, ready);
 	return true;
+}
+
+static void end_copy(struct gpu_slice *slice)
+{
+	struct gp_job *job = slice->job;
+	uint64_t at = slice->chunk.first * GP_COPY_ITEM;
+
+	if (slice->staging && gp_gpu_is_far(job, job->dst))
+		memcpy(job->dst + at, slice->staging->base,
+		       MIN(job->size - at, slice->chunk.ran * GP_COPY_ITEM));
 }
 
 /* ---------------------------------------------------------------------- packets */
@@ -132,6 +185,14 @@ static bool take_packets(struct gp_device *dev, struct gpu_slice *slice)
 	slice->in = gp_gpu_take(slice->packets, in_bytes);
 	slice->out = gp_gpu_take(slice->packets, out_bytes);
 	memcpy(slice->in, job->in + slice->base, in_bytes);
+	slice->slots = job->env.slots + slice->base * job->env.stride;
+	if (!gp_gpu_is_far(job, slice->slots))
+		return true;
+	slice->staging = gp_gpu_block(dev, slice->num * job->env.stride);
+	if (!slice->staging)
+		return no_memory(slice);
+	memcpy(slice->staging->base, slice->slots, slice->num * job->env.stride);
+	slice->slots = slice->staging->base;
 	return true;
 }
 
@@ -213,11 +274,15 @@ static void end_packets(struct gpu_slice *slice, const struct gpu_launch *launch
 static void answer_packet(struct gpu_slice *slice, uint32_t packet)
 {
 	const struct gp_packet_out *out = &slice->out[packet - slice->base];
+	uint64_t stride = slice->job->env.stride;
 	struct gp_faults fault = {
 		.count = 1, .first = packet, .reason = out->fault, .insn = out->fault_insn
 	};
 
 	slice->job->out[packet] = *out;
+	if (slice->staging)
+		memcpy(slice->job->env.slots + packet * stride,
+		       slice->slots + (packet - slice->base) * stride, stride);
 	if (out->fault)
 		gp_faults_add(&slice->chunk.faults, &fault);
 }
@@ -268,7 +333,7 @@ static void take_results(struct gpu_slice *slice, const struct gpu_launch *launc
 		end_grid(slice, launch);
 		break;
 	case GPU_COPY:
-		slice->chunk.ran = slice->chunk.count;
+		end_copy(slice);
 		break;
 	case GPU_LOOK:
 		gp_gpu_looked(slice, launch);
@@ -296,15 +361,15 @@ static void go_on(struct gp_device *dev, struct gpu_slice *slice, struct list *r
 	}
 }
 
-bool gp_gpu_slice_ended(struct gp_device *dev, struct gpu_launch *launch, uint64_t ns, bool lost,
+bool gp_gpu_slice_ended(struct gp_device *dev, struct gpu_launch *launch, uint64_t ns, uint32_t status,
 			struct list *ready)
 {
 	struct gpu_slice *slice = launch->slice;
 
 	slice->ns += ns;
 	slice->outstanding--;
-	if (lost)
-		fail(slice, VIRTIO_GPGPU_S_DEVICE_LOST, VIRTIO_GPGPU_R_NONE);
+	if (status)
+		fail(slice, status, VIRTIO_GPGPU_R_NONE);
 	else
 		take_results(slice, launch);
 	gp_gpu_launch_free(dev, launch);
@@ -329,6 +394,7 @@ static void adjust_parts(struct gp_device *dev, struct gpu_slice *slice)
 static void free_slice(struct gp_device *dev, struct gpu_slice *slice)
 {
 	gp_gpu_block_put(dev, slice->packets);
+	gp_gpu_block_put(dev, slice->staging);
 	if (slice->progs)
 		g_ptr_array_unref(slice->progs);
 	if (slice->tails)
@@ -358,6 +424,12 @@ void gp_gpu_slice_finish(struct gp_device *dev, struct gpu_slice *slice)
 	dev->planned_ns -= slice->grant.estimate;
 	gp_sched_settle(&engine->sched, &slice->grant, slice->ns, now);
 	ended = gp_job_put(job, &slice->chunk, slice->ns, now);
+	if (ended && job->staging) {
+		/* Before the slice has ended, since nothing may be written once that is so. */
+		pthread_mutex_unlock(&engine->lock);
+		gp_gpu_stage_end(job, !slice->status);
+		pthread_mutex_lock(&engine->lock);
+	}
 	gp_slice_end(s, slice->chunk.phase);
 	if (!s->slices && s->waited_for)
 		pthread_cond_broadcast(&engine->slice_end);

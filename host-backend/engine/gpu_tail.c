@@ -34,7 +34,7 @@ struct gpu_launch *gp_gpu_packets(struct gp_device *dev, struct gpu_slice *slice
 	args->env = job->env;
 	args->env.stop = launch->stop;
 	args->env.clock = clock;
-	args->env.slots = job->env.slots + slice->base * job->env.stride;
+	args->env.slots = slice->slots;
 	gp_program_env(prog, &args->env);
 	args->env.tail_calls = slice->pass;
 	args->in = slice->in;

@@ -180,6 +180,8 @@ static void free_job(struct gp_job *job)
 		gp_object_unref(&job->buffers[i]->object);
 	if (job->prog)
 		gp_object_unref(&job->prog->object);
+	if (job->session->engine->ops->forget)
+		job->session->engine->ops->forget(job->session->engine->device, job);
 	g_free(job->order);
 	g_free(job->parts);
 	g_free(job->left);

@@ -83,6 +83,7 @@ struct gp_job {
 	struct gp_sched_entry entry;
 	bool cancelled; /* hand out no more */
 	uint32_t lost_status, lost_reason; /* why the device gave up on it, S_OK otherwise */
+	struct gp_gpu_staging *staging; /* of a GPU: copies that it works on (gpu_stage.c) */
 	uint32_t part_packets; /* of a GPU: packets of a part that are run by one launch */
 	uint64_t next;   /* without parts: first item not handed out */
 	struct gp_span *left;  /* handed out and not run, because a slice was ended early */

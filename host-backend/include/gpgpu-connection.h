@@ -34,6 +34,7 @@ enum gpgpu_msg_type {
 	GPGPU_MSG_WELCOME = 32, /* struct gpgpu_msg_welcome, answer to HELLO */
 	GPGPU_MSG_ACK = 33, /* struct gpgpu_msg_ack */
 	GPGPU_MSG_EVENT = 34, /* struct gpgpu_msg_event */
+	GPGPU_MSG_LOST = 35, /* struct gpgpu_msg_lost: a GPU was; the process may end behind it */
 };
 
 struct gpgpu_msg {
@@ -93,6 +94,21 @@ struct gpgpu_msg_event {
 	struct gpgpu_msg msg;
 	uint32_t type, reason; /* enum virtio_gpgpu_event_type, _reason */
 	uint64_t value;
+};
+
+enum gpgpu_msg_loss { /* by whom */
+		      GPGPU_MSG_LOSS_UNKNOWN = 0,
+		      GPGPU_MSG_LOSS_GUILTY = 1, /* by what this worker had it do */
+		      GPGPU_MSG_LOSS_INNOCENT = 2, /* by somebody else's work */
+		      GPGPU_MSG_LOSS_GONE = 3, /* unplugged, or it does not come back */
+};
+
+/* What the GPU ran has been answered S_DEVICE_LOST. */
+struct gpgpu_msg_lost {
+	struct gpgpu_msg msg; /* session 0: of all */
+	uint32_t loss; /* enum gpgpu_msg_loss */
+	uint32_t over; /* 1: what was in its memory is lost, too, and the process ends; 0: it goes on */
+	char message[128]; /* for the log, NUL terminated */
 };
 
 #define GPGPU_MSG_MAX 512

@@ -41,8 +41,12 @@ enum gpgpu_loss {
 typedef void gpgpu_lost_fn(void *opaque, enum gpgpu_loss loss, bool over, const char *what);
 
 struct gpgpu_engine_options {
-	const char *device;  /* "cpu" (NULL), or that of a GPU: "amdgpu" */
-	const char *where; /* of a GPU: its render node or PCI address; NULL: the first that will do */
+	/*
+	 * NULL or "cpu"; of a GPU its name, "amdgpu", behind which may follow a colon and its render node or PCI
+	 * address, which `where` says otherwise. Without either: the first that will do.
+	 */
+	const char *device;
+	const char *where;
 	uint32_t threads;  /* CPU device: worker threads; 0: one per host CPU */
 	const char *jit_program; /* path of gpgpu-jit, or NULL with jit_fd */
 	int jit_fd;   /* connected socket to a gpgpu-jit, or -1 */

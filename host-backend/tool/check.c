@@ -6,19 +6,26 @@
  */
 #include <getopt.h>
 
+#include <glib.h>
+
 #include "code.h"
 #include "commands.h"
 #include "listing.h"
 #include "tool.h"
 
-static const char help[] = "usage: gpgpu-bpf check [OPTIONS] PROG.o...\n"
-			   "Exit status 0 if every program was accepted.\n"
-			   "  --program NAME   only this one\n"
-			   "  --device NAME    what is to run it (cpu)\n";
+static const char help[] =
+	"usage: gpgpu-bpf check [OPTIONS] PROG.o...\n"
+	"Exit status 0 if every program was accepted.\n"
+	"  --program NAME   only this one\n"
+	"  --device NAME    what is to run it: cpu, or amdgpu[:RENDER-NODE | :PCI-ADDRESS]\n"
+	"  --target NAME    also compile it for this GPU, as gfx1030; none is needed\n";
 
 static struct {
-	const char *device, *program;
+	const char *device, *program, *target;
 } opt;
+
+/* Compilers: of the device, and of --target. */
+static struct gp_jit *device_jit, *target_jit;
 
 static void print_head(const struct loaded *l, const struct gpgpu_program_info *info, const char *verdict)
 {
@@ -65,20 +72,44 @@ static void print_lanes(const struct gp_sums_info *lanes)
 	printf("\n");
 }
 
-static void print_accepted(const struct loaded *l, const struct loaded_program *p, struct gp_jit *jit)
+/* What a lane, and a wave, of a GPU takes; how many lanes run at once follows from the first. */
+static void print_gpu_cost(const char *target, const struct gp_image *image)
+{
+	printf("  %s: %s bytes of code, %u VGPRs, %u SGPRs, %s bytes of scratch", target,
+	       grouped(image->code_bytes), image->vgprs, image->sgprs, grouped(image->scratch_bytes));
+	if (image->vgpr_spills || image->sgpr_spills)
+		printf(", %u spilled", image->vgpr_spills + image->sgpr_spills);
+	printf(", %.1f ms to compile\n", (double)image->cpu_ns / 1e6);
+}
+
+static void print_cost(const char *target, const struct gp_image *image)
+{
+	if (!g_str_equal(target, "x86_64")) {
+		print_gpu_cost(target, image);
+		return;
+	}
+	printf("  %s: %s bytes of code, %s bytes of stack, %.1f ms to compile\n", target,
+	       grouped(image->code_bytes), grouped(image->frame_bytes), (double)image->cpu_ns / 1e6);
+}
+
+static void print_accepted(const struct loaded *l, const struct loaded_program *p)
 {
 	const struct virtio_gpgpu_caps *caps = session_caps(l->session);
 	struct gp_sums_info lanes;
-	struct gp_image *image = code_compile(jit, l, p, &lanes);
+	struct gp_image *image = code_compile(device_jit, l, p, &lanes);
 
 	print_head(l, &p->info, "accepted");
-	printf("  %s: %s bytes of code, %s bytes of stack, %.1f ms to compile\n", (const char *)caps->target,
-	       grouped(p->cost.code_bytes), grouped(image->frame_bytes), (double)image->cpu_ns / 1e6);
-	print_lanes(&lanes);
+	print_cost((const char *)caps->target, image);
 	gp_image_unref(image);
+	if (target_jit) {
+		image = code_compile(target_jit, l, p, NULL);
+		print_cost(opt.target, image);
+		gp_image_unref(image);
+	}
+	print_lanes(&lanes);
 }
 
-static bool check(struct loaded *l, struct loaded_program *p, struct gp_jit *jit)
+static bool check(struct loaded *l, struct loaded_program *p)
 {
 	const struct loaded_map *map;
 	struct refusal refusal;
@@ -87,18 +118,16 @@ static bool check(struct loaded *l, struct loaded_program *p, struct gp_jit *jit
 		print_refused(l, p, &refusal, map);
 		return false;
 	}
-	print_accepted(l, p, jit);
+	print_accepted(l, p);
 	return true;
 }
 
 static int parse_options(int argc, char **argv, int *status)
 {
 	static const struct option options[] = {
-		{ "device", required_argument, NULL, 'd' },
-		{ "program", required_argument, NULL, 'p' },
-		{ "entries", required_argument, NULL, 'e' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
+		{ "device", required_argument, NULL, 'd' }, { "program", required_argument, NULL, 'p' },
+		{ "target", required_argument, NULL, 't' }, { "entries", required_argument, NULL, 'e' },
+		{ "help", no_argument, NULL, 'h' },	    { 0 },
 	};
 	int c;
 
@@ -109,6 +138,9 @@ static int parse_options(int argc, char **argv, int *status)
 			break;
 		case 'p':
 			opt.program = optarg;
+			break;
+		case 't':
+			opt.target = optarg;
 			break;
 		case 'e':
 			if (optind >= argc)
@@ -129,16 +161,16 @@ static int parse_options(int argc, char **argv, int *status)
 	return 0;
 }
 
-static bool check_object(struct session *session, struct gp_jit *jit, const char *path)
+static bool check_object(struct session *session, const char *path)
 {
 	struct loaded l;
 	bool good = true;
 
 	load_open(&l, session, path);
 	if (opt.program)
-		good = check(&l, load_find(&l, opt.program, 0), jit);
+		good = check(&l, load_find(&l, opt.program, 0));
 	for (uint32_t i = 0; !opt.program && i < l.num_programs; i++)
-		good &= check(&l, &l.programs[i], jit);
+		good &= check(&l, &l.programs[i]);
 	load_close(&l);
 	session_clear(session); /* the next one has all of the memory */
 	return good;
@@ -148,7 +180,6 @@ int cmd_check(int argc, char **argv)
 {
 	struct session_options options = { 0 };
 	struct session *session;
-	struct gp_jit *jit;
 	bool good = true;
 	int status;
 
@@ -156,10 +187,13 @@ int cmd_check(int argc, char **argv)
 		return status;
 	options.device = opt.device;
 	session = session_open(&options);
-	jit = code_open(session);
+	device_jit = code_open(session, NULL);
+	if (opt.target)
+		target_jit = code_open(session, opt.target);
 	for (int i = optind; i < argc; i++)
-		good &= check_object(session, jit, argv[i]);
-	code_close(jit);
+		good &= check_object(session, argv[i]);
+	code_close(target_jit);
+	code_close(device_jit);
 	session_close(session);
 	return good ? 0 : 1;
 }

@@ -10,12 +10,15 @@
 #include "rt/maps.h"
 #include "tool.h"
 
-struct gp_jit *code_open(const struct session *s)
+struct gp_jit *code_open(const struct session *s, const char *target)
 {
-	struct gp_jit_options options = { .program = session_compiler(s), .fd = -1 };
+	struct gp_jit_options options = { .program = session_compiler(s), .fd = -1, .target = target };
 	GError *error = NULL;
-	struct gp_jit *jit = gp_jit_new(&options, &error);
+	struct gp_jit *jit;
 
+	if (!target && strcmp((const char *)session_caps(s)->target, "x86_64"))
+		options.target = (const char *)session_caps(s)->target;
+	jit = gp_jit_new(&options, &error);
 	if (!jit)
 		die("%s", error->message);
 	return jit;

@@ -12,8 +12,8 @@
 #include "jit/jit.h"
 #include "load.h"
 
-/* code_open() - start the compiler, or die. code_close() - end it. */
-struct gp_jit *code_open(const struct session *s);
+/* code_open() - start the compiler for @target (NULL: the session's), or die. code_close() - end it. */
+struct gp_jit *code_open(const struct session *s, const char *target);
 void code_close(struct gp_jit *jit);
 
 /*

@@ -262,7 +262,9 @@ int cmd_disasm(int argc, char **argv)
 	options.device = opt.device;
 	session = session_open(&options);
 	load_open(&l, session, argv[optind]);
-	jit = code_open(session);
+	if (!opt.bpf_only && strcmp((const char *)session_caps(session)->target, "x86_64"))
+		die("disasm: code of the cpu only; --bpf shows the program alone");
+	jit = code_open(session, NULL);
 	if (opt.program)
 		only = load_find(&l, opt.program, 0);
 	for (uint32_t i = 0; i < l.num_programs; i++) {

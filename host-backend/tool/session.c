@@ -6,6 +6,7 @@
  * who waits. Requests and answers are in host order, which is little endian wherever the engine runs.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <glib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -172,6 +173,23 @@ static void show_line(void *opaque, const char *line)
 	fprintf(stderr, "%s\n", line);
 }
 
+/* Memory that packets and arguments lie in; of a file where a GPU is to reach it in place, by udmabuf's rules. */
+static void map_shm(struct session *s, bool gpu, int *fd)
+{
+	int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+
+	*fd = -1;
+	if (gpu) {
+		*fd = memfd_create("gpgpu-bpf", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+		if (*fd < 0 || ftruncate(*fd, (off_t)s->shm_size) || fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK))
+			die("no memory: %s", strerror(errno));
+		flags = MAP_SHARED;
+	}
+	s->shm = mmap(NULL, s->shm_size, PROT_READ | PROT_WRITE, flags | MAP_NORESERVE, *fd, 0);
+	if (s->shm == MAP_FAILED)
+		die("no memory: %s", strerror(errno));
+}
+
 struct session *session_open(const struct session_options *options)
 {
 	struct session *s = g_new0(struct session, 1);
@@ -195,10 +213,7 @@ struct session *session_open(const struct session_options *options)
 	s->compiler = find_compiler();
 	engine.jit_program = s->compiler;
 	s->shm_size = pages(options->shm_size) + (uint64_t)MAX_INSNS * INSN_BYTES;
-	s->shm = mmap(NULL, s->shm_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-		      -1, 0);
-	if (s->shm == MAP_FAILED)
-		die("no memory: %s", strerror(errno));
+	map_shm(s, strcmp(engine.device, "cpu") != 0, &session.shm_fd);
 	g_mutex_init(&s->lock);
 	g_cond_init(&s->changed);
 	s->answers = g_hash_table_new_full(NULL, NULL, NULL, answer_free);
@@ -208,6 +223,8 @@ struct session *session_open(const struct session_options *options)
 	session.shm = s->shm;
 	session.shm_size = s->shm_size;
 	s->session = gpgpu_session_new(s->engine, &session, &error);
+	if (session.shm_fd >= 0)
+		close(session.shm_fd);
 	if (!s->session)
 		die("%s", error->message);
 	get_caps(s);

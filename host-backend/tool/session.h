@@ -22,7 +22,7 @@ struct session;
 struct bpf_insn;
 
 struct session_options {
-	const char *device; /* NULL: cpu */
+	const char *device; /* NULL: cpu; else as gpgpu_engine_options.device */
 	uint32_t threads; /* 0: one per processor */
 	uint64_t shm_size; /* bytes for session_buffer(), in all */
 	uint64_t memory; /* bytes that maps may take; 0: 4 GiB */

@@ -12,6 +12,7 @@
  */
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -75,6 +76,42 @@ static void send_event(void *opaque, uint32_t type, uint32_t reason, uint64_t va
 	};
 
 	send_message(session->connection, &event, sizeof(event), MSG_DONTWAIT);
+}
+
+/* The one that is served; `lost` is told there by whatever thread. */
+static struct connection *serving;
+static pthread_mutex_t serving_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static const uint32_t losses[] = {
+	[GPGPU_LOSS_UNKNOWN] = GPGPU_MSG_LOSS_UNKNOWN,
+	[GPGPU_LOSS_GUILTY] = GPGPU_MSG_LOSS_GUILTY,
+	[GPGPU_LOSS_INNOCENT] = GPGPU_MSG_LOSS_INNOCENT,
+	[GPGPU_LOSS_GONE] = GPGPU_MSG_LOSS_GONE,
+};
+
+void connection_lost(void *opaque, enum gpgpu_loss loss, bool over, const char *what)
+{
+	struct gpgpu_msg_lost lost = {
+		.msg = { GPGPU_MSG_LOST, sizeof(lost), 0, 0 },
+		.loss = losses[loss],
+		.over = over,
+	};
+
+	g_strlcpy(lost.message, what, sizeof(lost.message));
+	pthread_mutex_lock(&serving_lock);
+	if (serving && serving->greeted)
+		send_message(serving, &lost, sizeof(lost), MSG_DONTWAIT);
+	pthread_mutex_unlock(&serving_lock);
+	if (over)
+		die("device lost: %s", what);
+	log_line("device lost: %s; going on", what);
+}
+
+static void serve(struct connection *c)
+{
+	pthread_mutex_lock(&serving_lock);
+	serving = c;
+	pthread_mutex_unlock(&serving_lock);
 }
 
 static void hello(struct connection *c, const union message *m)
@@ -246,6 +283,7 @@ void connection_serve(struct gpgpu_engine *engine, int fd)
 	size_t size;
 
 	c.sessions = g_hash_table_new_full(NULL, NULL, NULL, free_session);
+	serve(&c);
 	for (;;) {
 		struct pollfd pfd = { .fd = fd, .events = POLLIN };
 		int n = poll(&pfd, 1, g_hash_table_size(c.sessions) ? PUBLISH_MS : -1);
@@ -261,6 +299,7 @@ void connection_serve(struct gpgpu_engine *engine, int fd)
 			break;
 		handle(&c, &m, size, fds, num_fds);
 	}
+	serve(NULL);
 	/* Nobody waits for its jobs any more. */
 	g_hash_table_destroy(c.sessions);
 	close(fd);

@@ -347,18 +347,21 @@ struct link *link_open(struct gpgpu_engine *engine, const struct gpgpu_msg_open 
 	} else {
 		ok = map_all(link, msg, fds, error);
 	}
-	/* The mappings keep the memory. */
-	close(fds[FD_SHM]);
 	close(fds[FD_RING]);
-	if (!ok)
+	if (!ok) {
+		close(fds[FD_SHM]);
 		goto fail;
+	}
 
 	fill_options(msg, name, &options);
+	options.shm_fd = fds[FD_SHM];
 	options.shm = link->reserved ? link->reserved + GUARD : NULL;
 	options.event = event;
 	options.event_opaque = event_opaque;
 	options.log = put_line;
 	link->session = gpgpu_session_new(engine, &options, error);
+	/* The mappings keep the memory. */
+	close(fds[FD_SHM]);
 	if (!link->session)
 		goto fail;
 	link_publish(link);

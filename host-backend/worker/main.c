@@ -30,7 +30,7 @@
 
 struct options {
 	int fd, jit_fd;
-	char *listen, *jit, *log;
+	char *listen, *jit, *log, *device;
 	int threads, slice_us;
 	gint64 memory, interleave;
 	gboolean keep;
@@ -43,6 +43,9 @@ static bool parse(int argc, char **argv, struct options *o, GError **error)
 		{ "listen", 0, 0, G_OPTION_ARG_FILENAME, &o->listen, "Accept a connection here", "PATH" },
 		{ "keep", 0, 0, G_OPTION_ARG_NONE, &o->keep, "With --listen: accept another one afterwards",
 		  NULL },
+		{ "device", 0, 0, G_OPTION_ARG_STRING, &o->device,
+		  "What runs programs: cpu (default), or amdgpu, and behind a colon its render node or PCI address",
+		  "DEVICE" },
 		{ "threads", 0, 0, G_OPTION_ARG_INT, &o->threads,
 		  "Device threads (default: one per processor)", "N" },
 		{ "slice-us", 0, 0, G_OPTION_ARG_INT, &o->slice_us,
@@ -161,12 +164,13 @@ static struct gpgpu_engine *make_engine(const struct options *o)
 	g_autoptr(GError) error = NULL;
 	struct gpgpu_engine *engine;
 	struct gpgpu_engine_options options = {
-		.device = "cpu",
+		.device = o->device,
 		.threads = (uint32_t)o->threads,
 		.slice_us = (uint32_t)o->slice_us,
 		.jit_fd = o->jit_fd,
 		.interleave = o->interleave >= 0,
 		.interleave_seed = (uint64_t)o->interleave,
+		.lost = connection_lost,
 	};
 	static int control = -1;
 
@@ -215,7 +219,9 @@ int main(int argc, char **argv)
 	if (!set_stacks())
 		die("cannot set the size of stacks");
 	engine = make_engine(&o);
-	if (!sandbox_enter((uint64_t)o.memory, &error))
+	if (o.device)
+		log_line("%s", gpgpu_engine_device_name(engine));
+	if (!sandbox_enter((uint64_t)o.memory, o.device && !g_str_equal(o.device, "cpu"), &error))
 		die("%s", error->message);
 	do {
 		connection_serve(engine, listening >= 0 ? accept_one(listening) : o.fd);
@@ -224,5 +230,6 @@ int main(int argc, char **argv)
 	g_free(o.listen);
 	g_free(o.jit);
 	g_free(o.log);
+	g_free(o.device);
 	return 0;
 }

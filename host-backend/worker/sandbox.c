@@ -8,13 +8,19 @@
  * the process, which QEMU sees as a lost device. Memory can be mapped writable or executable, never both, and only
  * mapped executable from a descriptor: images of the compiler are sealed memory files.
  *
+ * With a GPU there is one more: ioctl(), of DRM's requests, which only the descriptor of the render node that is open
+ * answers (DRM's letter is no other descriptor's of the worker), and the one that makes a dma-buf of the shared memory's
+ * file. Its mmap() is as any other, never executable: what a GPU may execute its own page tables say.
+ *
  * A build with a sanitizer needs more than that and stays outside the list.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/udmabuf.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -115,6 +121,17 @@ static bool add_rules(scmp_filter_ctx ctx)
 	       !seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(openat), 0);
 }
 
+#define IOCTL_LETTER 0xff00u /* of a request: what kind of file it is for */
+#define DRM_LETTER   ('d' << 8)
+
+static bool add_gpu_rules(scmp_filter_ctx ctx)
+{
+	return !seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1,
+				 SCMP_A1(SCMP_CMP_MASKED_EQ, IOCTL_LETTER, DRM_LETTER)) &&
+	       !seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(ioctl), 1,
+				 SCMP_A1_32(SCMP_CMP_EQ, UDMABUF_CREATE, 0));
+}
+
 static bool set_limit(int resource, rlim_t value)
 {
 	struct rlimit limit;
@@ -126,7 +143,7 @@ static bool set_limit(int resource, rlim_t value)
 	return !setrlimit(resource, &limit);
 }
 
-bool sandbox_enter(uint64_t memory, GError **error)
+bool sandbox_enter(uint64_t memory, bool gpu, GError **error)
 {
 	scmp_filter_ctx ctx;
 	bool ok;
@@ -147,7 +164,8 @@ bool sandbox_enter(uint64_t memory, GError **error)
 	}
 	ctx = seccomp_init(SCMP_ACT_KILL_PROCESS);
 	/* Threads that were started before must be in it too. */
-	ok = ctx && !seccomp_attr_set(ctx, SCMP_FLTATR_CTL_TSYNC, 1) && add_rules(ctx) && !seccomp_load(ctx);
+	ok = ctx && !seccomp_attr_set(ctx, SCMP_FLTATR_CTL_TSYNC, 1) && add_rules(ctx) &&
+	     (!gpu || add_gpu_rules(ctx)) && !seccomp_load(ctx);
 	if (ctx)
 		seccomp_release(ctx);
 	if (!ok)

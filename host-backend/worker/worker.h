@@ -43,6 +43,8 @@ void link_publish(struct link *link);
 
 /* connection_serve() - until the other side goes away; then every session is closed. */
 void connection_serve(struct gpgpu_engine *engine, int fd);
+/* connection_lost() - as gpgpu_engine_options.lost: tells QEMU, and ends the process where it is over. */
+void connection_lost(void *opaque, enum gpgpu_loss loss, bool over, const char *what);
 
 /* compiler.c: who restarts gpgpu-jit once the worker cannot start programs any more */
 
@@ -57,7 +59,10 @@ int compiler_connect(void *opaque, const char *target);
 
 /* sandbox.c */
 
-/* sandbox_enter() - from here on: no new files, programs or network. @memory: RLIMIT_DATA, 0: none. */
-bool sandbox_enter(uint64_t memory, GError **error);
+/*
+ * sandbox_enter() - from here on: no new files, programs or network. @memory: RLIMIT_DATA, 0: none. @gpu: what its
+ * driver is asked by stays possible.
+ */
+bool sandbox_enter(uint64_t memory, bool gpu, GError **error);
 
 #endif

@@ -197,7 +197,7 @@ static void sleep_us(uint32_t us)
 static void run_first(struct gp_gpu *gpu)
 {
 	struct queued q = gpu->queue[gpu->head];
-	uint64_t start;
+	uint64_t start, lanes = q.launch->count;
 
 	if (gp_mock_plan.lose && !gp_mock_plan.lose_after) {
 		lose(gpu, gp_mock_plan.lose);
@@ -216,7 +216,7 @@ static void run_first(struct gp_gpu *gpu)
 	gpu->head = (gpu->head + 1) % MAX_DEPTH;
 	gpu->num--;
 	gpu->counts.launches++;
-	gpu->counts.lanes += q.launch->count;
+	gpu->counts.lanes += lanes;
 	gpu->ends[gpu->num_ends++] = (struct gp_gpu_end){ .ticket = q.ticket, .ns = start };
 	pthread_cond_broadcast(&gpu->ended);
 }
@@ -407,7 +407,7 @@ static struct gp_gpu_code *mock_load(struct gp_gpu *gpu, const struct gp_image *
 static void mock_unload(struct gp_gpu *gpu, struct gp_gpu_code *code)
 {
 	pthread_mutex_lock(&gpu->lock);
-	for (uint32_t i = 0; i < gpu->num; i++)
+	for (uint32_t i = 0; i < gpu->num && !gp_mock_plan.hang; i++)
 		if (gpu->queue[(gpu->head + i) % MAX_DEPTH].code == code)
 			die("code is taken away that is to run");
 	gpu->num_code--;
@@ -524,6 +524,7 @@ const char *gp_mock_use(void)
 
 	gp_gpu_register(&gp_gpu_mock);
 	gp_mock_plan.cpus = 2;
+	gp_mock_plan.no_share = getenv("GPGPU_MOCK_NO_SHARE") != NULL;
 	return device ? device : "cpu";
 }
 

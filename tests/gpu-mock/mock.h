@@ -45,7 +45,7 @@ struct gp_mock_counts {
 void gp_mock_counts(struct gp_mock_counts *counts);
 /*
  * gp_mock_use() - make engines on "mock" possible, with as many CPUs as tests give to an engine on the CPU.
- * Return: what $GPGPU_TEST_DEVICE says, or "cpu".
+ * Return: what $GPGPU_TEST_DEVICE says, or "cpu". With $GPGPU_MOCK_NO_SHARE shared memory is not reached in place.
  */
 const char *gp_mock_use(void);
 

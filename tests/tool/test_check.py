@@ -42,6 +42,17 @@ case('a map that cannot be is named, programs without it go on',
 r = tool('check', '--device', 'cpu', path('tool_sort.bpf.o'))
 case('--device cpu', r.returncode == 0, shown(r))
 
+GPU = re.compile(r'^  gfx1030: [\d,]+ bytes of code, \d+ VGPRs, \d+ SGPRs, [\d,]+ bytes of scratch(, \d+ spilled)?, '
+                 r'[\d.]+ ms to compile$', re.M)
+r = tool('check', '--target', 'gfx1030', path('tool_sort.bpf.o'))
+case('--target: what it costs on a GPU that is not there', r.returncode == 0 and len(COST.findall(r.stdout)) == 1 and
+     len(GPU.findall(r.stdout)) == 1, shown(r))
+r = tool('check', '--target', 'gfx803', path('tool_sort.bpf.o'))
+case('--target that nothing is known of: status 1', r.returncode == 1 and r.stderr, shown(r))
+r = tool('check', '--device', 'amdgpu:/nowhere', path('tool_sort.bpf.o'))
+case('--device amdgpu that is not there: one line, status 1', r.returncode == 1 and '/nowhere' in r.stderr and
+     r.stderr.count('\n') == 1, shown(r))
+
 examples = sorted(glob.glob(EXAMPLES + '/*.bpf.o'))
 r = tool('check', *examples)
 case('all examples at once are accepted', r.returncode == 0 and len(COST.findall(r.stdout)) >= len(examples) > 5,

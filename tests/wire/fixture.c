@@ -9,6 +9,7 @@
 
 struct gpgpu_engine *engine;
 struct wire_client *client;
+gpgpu_lost_fn *engine_lost;
 
 /* One compiler for all tests of a suite: it takes its time to start. */
 static int jit_socket = -1;
@@ -46,6 +47,7 @@ void setup_engine(uint32_t threads)
 	struct gpgpu_engine_options options = {
 		.device = gp_mock_use(),
 		.threads = threads,
+		.lost = engine_lost,
 		.jit_fd = jit_socket >= 0 ? fcntl(jit_socket, F_DUPFD_CLOEXEC, 0) : -1,
 	};
 	GError *error = NULL;

@@ -45,6 +45,7 @@ enum {
 
 extern struct gpgpu_engine *engine;
 extern struct wire_client *client;
+extern gpgpu_lost_fn *engine_lost; /* of the engine that is made next; NULL: none */
 
 void setup_engine(uint32_t threads);
 void setup(void); /* engine with 2 threads, and client */

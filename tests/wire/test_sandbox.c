@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -21,14 +22,22 @@
 /* Left out of `call`'s arguments: this process, filled in by the child. */
 #define SELF (-1000)
 
+/* As <drm/drm.h> and <linux/udmabuf.h> have them. */
+#define DRM_IOWR(n, size)   (3l << 30 | (size) << 16 | 'd' << 8 | (n))
+#define DRM_IOCTL_VERSION   DRM_IOWR(0, 64)
+#define UDMABUF_CREATE	    (1l << 30 | 24 << 16 | 'u' << 8 | 0x42)
+#define UDMABUF_CREATE_LIST (1l << 30 | 8 << 16 | 'u' << 8 | 0x43)
+
 static int pair_fds[2];
 
-static const struct {
+struct call {
 	const char *name;
 	long number;
 	long args[6];
 	bool killed; /* by the filter; otherwise it gets an answer, good or bad */
-} calls[] = {
+};
+
+static const struct call calls[] = {
 	{ "getfl", SYS_fcntl, { 0, F_GETFL }, false },
 	{ "setfl", SYS_fcntl, { 0, F_SETFL, O_NONBLOCK }, false },
 	{ "setfl async", SYS_fcntl, { 0, F_SETFL, O_ASYNC | O_NONBLOCK }, true },
@@ -66,34 +75,58 @@ static const struct {
 	{ "execve", SYS_execve, { 0, 0, 0 }, true },
 	{ "open", SYS_openat, { AT_FDCWD, 0, O_RDONLY }, false },
 	{ "ptrace", SYS_ptrace, { 0, 0, 0, 0 }, true },
+	{ "DRM's ioctl without a GPU", SYS_ioctl, { 0, DRM_IOCTL_VERSION, 0 }, true },
 };
 
-static void child(const long *args, long number)
+/* With a GPU as the device. */
+static const struct call gpu_calls[] = {
+	{ "DRM's ioctl", SYS_ioctl, { 0, DRM_IOCTL_VERSION, 0 }, false },
+	{ "DRM's driver's ioctl", SYS_ioctl, { 0, (long)DRM_IOWR(0x44, 8), 0 }, false },
+	{ "a dma-buf of a memory file", SYS_ioctl, { 0, UDMABUF_CREATE, 0 }, false },
+	{ "several of them", SYS_ioctl, { 0, UDMABUF_CREATE_LIST, 0 }, true },
+	{ "a terminal's ioctl", SYS_ioctl, { 0, TIOCSTI, 0 }, true },
+	{ "a socket's ioctl", SYS_ioctl, { 0, SIOCGIFCONF, 0 }, true },
+	{ "code of a GPU's memory", SYS_mmap, { 0, 4096, PROT_WRITE | PROT_EXEC, MAP_SHARED, 0 }, true },
+	{ "open with a GPU", SYS_openat, { AT_FDCWD, 0, O_RDONLY }, false },
+	{ "fork with a GPU", SYS_clone, { SIGCHLD, 0, 0, 0, 0 }, true },
+};
+
+static void child(const long *args, long number, bool gpu)
 {
 	long a[6];
 
 	for (int i = 0; i < 6; i++)
 		a[i] = args[i] == SELF ? getpid() : args[i];
-	if (!sandbox_enter(0, NULL))
+	if (!sandbox_enter(0, gpu, NULL))
 		_exit(2);
 	syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 	_exit(0);
 }
 
-START_TEST(system_call)
+static void try(const struct call *call, bool gpu)
 {
 	pid_t pid = fork();
 	int status;
 
 	if (!pid)
-		child(calls[_i].args, calls[_i].number);
+		child(call->args, call->number, gpu);
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-	if (calls[_i].killed)
-		ck_assert_msg(WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS, "%s is allowed",
-			      calls[_i].name);
+	if (call->killed)
+		ck_assert_msg(WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS, "%s is allowed", call->name);
 	else
-		ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%s: status %#x", calls[_i].name,
+		ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%s: status %#x", call->name,
 			      (unsigned int)status);
+}
+
+START_TEST(system_call)
+{
+	try(&calls[_i], false);
+}
+END_TEST
+
+START_TEST(system_call_with_gpu)
+{
+	try(&gpu_calls[_i], true);
 }
 END_TEST
 
@@ -109,6 +142,7 @@ int main(void)
 	suite = suite_create("sandbox");
 	tc = tcase_create("sandbox");
 	tcase_add_loop_test(tc, system_call, 0, sizeof(calls) / sizeof(calls[0]));
+	tcase_add_loop_test(tc, system_call_with_gpu, 0, sizeof(gpu_calls) / sizeof(gpu_calls[0]));
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_gpu.c - the engine's device for GPUs where one misbehaves: no memory, no room, losses of each kind, a hang; and
+ * that several launches are in flight, that time is charged, that nothing is left over (the mock aborts if so).
+ */
+#include <errno.h>
+#include <string.h>
+#include "fixture.h"
+#include "mock.h"
+
+static struct {
+	enum gpgpu_loss loss;
+	bool over;
+	uint32_t times;
+} lost; /* atomic enough: written before jobs are answered */
+
+static void on_loss(void *opaque, enum gpgpu_loss loss, bool over, const char *what)
+{
+	lost.loss = loss;
+	lost.over = over;
+	__atomic_add_fetch(&lost.times, 1, __ATOMIC_RELEASE);
+	ck_assert_ptr_nonnull(what);
+}
+
+static void start(void)
+{
+	memset(&gp_mock_plan, 0, sizeof(gp_mock_plan));
+	memset(&lost, 0, sizeof(lost));
+	gp_mock_use();
+	engine_lost = on_loss;
+	setup_programs();
+}
+
+/* Losses are told after the jobs are answered. */
+static void wait_for_loss(enum gpgpu_loss loss, bool over)
+{
+	for (int i = 0; i < 2000 && !__atomic_load_n(&lost.times, __ATOMIC_ACQUIRE); i++)
+		sleep_ms(5);
+	ck_assert_uint_eq(lost.times, 1);
+	ck_assert_int_eq(lost.loss, loss);
+	ck_assert_int_eq(lost.over, over);
+}
+
+static uint32_t add(uint32_t items, uint64_t value)
+{
+	return wire_status(client, dispatch_add(CTX, next_point(), items, 0, value));
+}
+
+/* The device is as if nothing had been. */
+static void works(void)
+{
+	uint32_t key = 7;
+	uint64_t value = 0x1122334455667788, got = 0;
+	struct wire_answer *a;
+
+	check_ok(add(3000, 41));
+	ck_assert_uint_eq(first_wrong((uint64_t *)(void *)wire_shm(client), 3000, 41), 3000);
+	check_ok(wire_map_op(client, VIRTIO_GPGPU_CMD_MAP_UPDATE, CTX, MAP_HASH, &key, 4, &value, 8, BPF_ANY,
+			     NULL));
+	check_ok(wire_map_op(client, VIRTIO_GPGPU_CMD_MAP_LOOKUP, CTX, MAP_HASH, &key, 4, NULL, 0, 0, &a));
+	memcpy(&got, &a->resp->map_op + 1, sizeof(got));
+	wire_answer_free(a);
+	ck_assert_uint_eq(got, value);
+}
+
+START_TEST(several_in_flight)
+{
+	struct gp_mock_counts counts;
+	struct virtio_gpgpu_resp_stats stats;
+	uint64_t tickets[16];
+
+	gp_mock_plan.delay_us = 2000;
+	for (int i = 0; i < 16; i++)
+		tickets[i] =
+			dispatch_add(CTX, next_point_on((uint32_t)i), 64, 4096u * (uint32_t)i, (uint64_t)i);
+	for (uint32_t i = 0; i < 16; i++) {
+		check_ok(wire_status(client, tickets[i]));
+		ck_assert_uint_eq(first_wrong((uint64_t *)(void *)(wire_shm(client) + 4096 * i), 64, i), 64);
+	}
+	gp_mock_counts(&counts);
+	ck_assert_uint_gt(counts.most_queued, 1);
+	check_ok(wire_stats(client, &stats));
+	ck_assert_uint_gt(stats.device_ns, 0);
+}
+END_TEST
+
+static const int launch_errors[] = { -EAGAIN, -ENOMEM };
+
+START_TEST(launches_that_are_refused)
+{
+	gp_mock_plan.fail_errno = launch_errors[_i];
+	gp_mock_plan.fail_launch = 5;
+	works();
+	ck_assert_uint_eq(gp_mock_plan.fail_launch, 0);
+	ck_assert_uint_eq(lost.times, 0);
+}
+END_TEST
+
+START_TEST(launches_that_are_refused_for_ever)
+{
+	gp_mock_plan.fail_errno = -ENOMEM;
+	gp_mock_plan.fail_launch = UINT32_MAX;
+	check_status(add(10, 1), NO_MEMORY);
+	gp_mock_plan.fail_launch = 0;
+	ck_assert_uint_eq(lost.times, 0);
+	works();
+}
+END_TEST
+
+START_TEST(launches_without_memory)
+{
+	uint32_t key = 1;
+
+	/* None has been had before, so that the first of each asks for some. */
+	gp_mock_plan.fail_alloc = 1;
+	check_status(add(10, 1), NO_MEMORY);
+	gp_mock_plan.fail_alloc = 1;
+	check_status(wire_map_op(client, VIRTIO_GPGPU_CMD_MAP_DELETE, CTX, MAP_HASH, &key, 4, NULL, 0, 0,
+				 NULL),
+		     NO_MEMORY);
+	check_status(wire_map_op(client, VIRTIO_GPGPU_CMD_MAP_DELETE, CTX, MAP_HASH, &key, 4, NULL, 0, 0,
+				 NULL),
+		     NOT_FOUND);
+	works();
+	ck_assert_uint_eq(lost.times, 0);
+}
+END_TEST
+
+START_TEST(objects_without_memory)
+{
+	const struct bpf_insn pass[] = { MOV(0, XDP_PASS), EXIT() };
+	struct wire_answer *a;
+
+	gp_mock_plan.fail_alloc_device = 1;
+	check_status(wire_map(client, CTX, 100, VIRTIO_GPGPU_MAP_HASH, 4, 8, 16, 0), NO_MEMORY);
+	check_ok(wire_map(client, CTX, 100, VIRTIO_GPGPU_MAP_HASH, 4, 8, 16, 0));
+	gp_mock_plan.fail_alloc_device = 1;
+	check_status(wire_buffer(client, CTX, 100, VIRTIO_GPGPU_MEM_DEVICE, 0, 4096), NO_MEMORY);
+	check_ok(wire_buffer(client, CTX, 100, VIRTIO_GPGPU_MEM_DEVICE, 0, 4096));
+	gp_mock_plan.fail_alloc_device = 1;
+	check_status(load_prog(client, 100, VIRTIO_GPGPU_PROG_XDP, pass, 2, NULL, 0, &a), REJECTED);
+	ck_assert(strstr((char *)a->resp->prog.message, "memory"));
+	wire_answer_free(a);
+	check_ok(load_prog(client, 100, VIRTIO_GPGPU_PROG_XDP, pass, 2, NULL, 0, NULL));
+	works();
+}
+END_TEST
+
+static const struct {
+	enum gp_gpu_state state;
+	enum gpgpu_loss loss;
+	bool keeps, over;
+} losses[] = {
+	{ GP_GPU_GUILTY, GPGPU_LOSS_GUILTY, true, false },
+	{ GP_GPU_INNOCENT, GPGPU_LOSS_INNOCENT, true, false },
+	{ GP_GPU_GUILTY, GPGPU_LOSS_GUILTY, false, true },
+	{ GP_GPU_INNOCENT, GPGPU_LOSS_INNOCENT, false, true },
+	{ GP_GPU_GONE, GPGPU_LOSS_GONE, false, true },
+};
+
+/* Of jobs, one is lost in any case; what comes later is well where the GPU has kept its memory. */
+START_TEST(loses)
+{
+	uint64_t value = 5, tickets[8];
+	uint32_t key = 3, num_lost = 0;
+	struct wire_answer *a;
+
+	check_ok(wire_map_op(client, VIRTIO_GPGPU_CMD_MAP_UPDATE, CTX, MAP_HASH, &key, 4, &value, 8, BPF_ANY,
+			     NULL));
+	gp_mock_plan.delay_us = 1000;
+	gp_mock_plan.keeps_contents = losses[_i].keeps;
+	gp_mock_plan.lose_after = 2;
+	gp_mock_plan.lose = losses[_i].state;
+	for (uint32_t i = 0; i < 8; i++)
+		tickets[i] = dispatch_add(CTX, next_point_on(i), 64, 4096 * i, 1);
+	for (uint32_t i = 0; i < 8; i++) {
+		uint32_t status = wire_status(client, tickets[i]);
+
+		ck_assert(status == VIRTIO_GPGPU_S_OK || status == VIRTIO_GPGPU_S_DEVICE_LOST);
+		num_lost += status == VIRTIO_GPGPU_S_DEVICE_LOST;
+	}
+	ck_assert_uint_gt(num_lost, 0);
+	wait_for_loss(losses[_i].loss, losses[_i].over);
+	if (losses[_i].over) {
+		check_status(add(10, 1), DEVICE_LOST);
+		check_status(wire_map_op(client, VIRTIO_GPGPU_CMD_MAP_LOOKUP, CTX, MAP_HASH, &key, 4, NULL, 0,
+					 0, NULL),
+			     DEVICE_LOST);
+		gpgpu_session_quiesce(wire_session(client));
+		gpgpu_session_resume(wire_session(client));
+		gpgpu_session_reset(wire_session(client), 0, 2);
+		return;
+	}
+	check_ok(wire_map_op(client, VIRTIO_GPGPU_CMD_MAP_LOOKUP, CTX, MAP_HASH, &key, 4, NULL, 0, 0, &a));
+	ck_assert_mem_eq(&a->resp->map_op + 1, &value, sizeof(value));
+	wire_answer_free(a);
+	works();
+}
+END_TEST
+
+/* What was asked of a map when the GPU was lost is answered. */
+START_TEST(loses_map_operations)
+{
+	uint32_t key = 3;
+
+	gp_mock_plan.keeps_contents = true;
+	gp_mock_plan.lose = GP_GPU_INNOCENT;
+	check_status(wire_map_op(client, VIRTIO_GPGPU_CMD_MAP_DELETE, CTX, MAP_HASH, &key, 4, NULL, 0, 0,
+				 NULL),
+		     DEVICE_LOST);
+	wait_for_loss(GPGPU_LOSS_INNOCENT, false);
+	works();
+}
+END_TEST
+
+/* A launch that does not end, whatever it is told: after ten seconds that is a loss, and all is answered. */
+START_TEST(hangs)
+{
+	uint64_t start = now_ns(), ticket;
+
+	gp_mock_plan.hang = true;
+	ticket = dispatch_add(CTX, next_point(), 64, 0, 1);
+	check_status(wire_status(client, ticket), DEVICE_LOST);
+	ck_assert_uint_gt(now_ns() - start, 9000000000ull);
+	wait_for_loss(GPGPU_LOSS_GUILTY, true);
+	check_status(add(10, 1), DEVICE_LOST);
+}
+END_TEST
+
+/* A pause does not wait for items without an end, nor do jobs that come behind them. */
+START_TEST(pauses)
+{
+	uint64_t start = now_ns(), ticket = spin(client, next_point_on(1), 64);
+
+	sleep_ms(20);
+	gpgpu_session_quiesce(wire_session(client));
+	ck_assert_uint_lt(now_ns() - start, 5000000000ull);
+	gpgpu_session_resume(wire_session(client));
+	wire_answer_free(wire_wait(client, ticket));
+	works();
+}
+END_TEST
+
+/* Without a clock programs see a time that stands still, and everything else is as it was. */
+START_TEST(no_clock)
+{
+	gp_mock_plan.no_clock = true;
+	works();
+}
+END_TEST
+
+START_TEST(nothing_there)
+{
+	struct gpgpu_engine_options options = { .device = "mock:elsewhere", .jit_fd = -1 };
+	GError *error = NULL;
+
+	gp_mock_use();
+	ck_assert_ptr_null(gpgpu_engine_new(&options, &error));
+	ck_assert(strstr(error->message, "elsewhere"));
+	g_clear_error(&error);
+	options.device = "moc";
+	ck_assert_ptr_null(gpgpu_engine_new(&options, &error));
+	ck_assert(strstr(error->message, "moc"));
+	g_clear_error(&error);
+	options.device = "mock";
+	options.where = "elsewhere";
+	ck_assert_ptr_null(gpgpu_engine_new(&options, &error));
+	g_clear_error(&error);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("gpu");
+	TCase *tc = tcase_create("gpu"), *none = tcase_create("none");
+
+	tcase_add_checked_fixture(tc, start, teardown);
+	tcase_set_timeout(tc, 60);
+	tcase_add_test(tc, several_in_flight);
+	tcase_add_loop_test(tc, launches_that_are_refused, 0, G_N_ELEMENTS(launch_errors));
+	tcase_add_test(tc, launches_that_are_refused_for_ever);
+	tcase_add_test(tc, launches_without_memory);
+	tcase_add_test(tc, objects_without_memory);
+	tcase_add_loop_test(tc, loses, 0, G_N_ELEMENTS(losses));
+	tcase_add_test(tc, loses_map_operations);
+	tcase_add_test(tc, hangs);
+	tcase_add_test(tc, pauses);
+	tcase_add_test(tc, no_clock);
+	tcase_add_test(none, nothing_there);
+	suite_add_tcase(suite, tc);
+	suite_add_tcase(suite, none);
+	return run_suite(suite);
+}
