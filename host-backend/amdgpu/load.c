@@ -44,6 +44,7 @@ enum {
 	PROP_WAVE32 = 1 << 10,
 };
 
+#define RSRC1_SGPRS	 0x3c0u
 #define RSRC2_SCRATCH_EN 1u
 
 static uint32_t get32(const uint8_t *at)
@@ -181,6 +182,9 @@ bool gp_load_check(const struct gp_generation *gen, const uint8_t *image, uint32
 		REFUSE("kernel descriptor: waves of %u lanes, not of %u",
 		       code->properties & PROP_WAVE32 ? 32 : 64, gen->wave);
 	code->rsrc1 = get32(at + AT_RSRC1);
+	/* LLVM counts scalar registers also where a wave has all of them, and the field must be 0. */
+	if (!gen->sgpr_code)
+		code->rsrc1 &= ~RSRC1_SGPRS;
 	code->rsrc2 = get32(at + AT_RSRC2);
 	code->rsrc3 = get32(at + AT_RSRC3);
 	code->entry = (uint64_t)offset;

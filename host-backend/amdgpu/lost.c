@@ -31,12 +31,16 @@ static void set_state(struct gp_gpu *gpu, enum gp_gpu_state state)
 	gpu->oldest = gpu->next;
 }
 
-/* ask() - Return: what the driver says of our context, GP_GPU_OK where it knows of no reset. */
-static enum gp_gpu_state ask(struct gp_gpu *gpu)
+/*
+ * ask() - Return: what the driver says of our context. A reset alone (or a soft recovery, which counts as one) is nothing to
+ * us: somebody else's launch was ended, and fences say whether any of ours was. @reset: out: there was one.
+ */
+static enum gp_gpu_state ask(struct gp_gpu *gpu, bool *reset)
 {
 	uint64_t flags = 0;
 	int ret = gpu->drm->amdgpu_cs_query_reset_state2(gpu->context, &flags);
 
+	*reset = flags & AMDGPU_CTX_QUERY2_FLAGS_RESET;
 	if (ret == -ENODEV)
 		return GP_GPU_GONE;
 	if (ret)
@@ -45,29 +49,33 @@ static enum gp_gpu_state ask(struct gp_gpu *gpu)
 		gpu->memory_lost = true;
 	if (flags & AMDGPU_CTX_QUERY2_FLAGS_GUILTY)
 		return GP_GPU_GUILTY;
-	return flags & (AMDGPU_CTX_QUERY2_FLAGS_RESET | AMDGPU_CTX_QUERY2_FLAGS_VRAMLOST) ? GP_GPU_INNOCENT
-											  : GP_GPU_OK;
+	return flags & AMDGPU_CTX_QUERY2_FLAGS_VRAMLOST ? GP_GPU_INNOCENT : GP_GPU_OK;
 }
 
 void gp_lost(struct gp_gpu *gpu, int error)
 {
 	enum gp_gpu_state state;
+	bool reset;
 
 	if (g_atomic_int_get(&gpu->state) != GP_GPU_OK)
 		return;
-	state = error == -ENODEV ? GP_GPU_GONE : ask(gpu);
-	if (state == GP_GPU_OK)
-		state = error == -ENODATA || error == -ETIME ? GP_GPU_GUILTY : GP_GPU_INNOCENT;
+	state = error == -ENODEV ? GP_GPU_GONE : ask(gpu, &reset);
+	if (state != GP_GPU_GONE && (error == -ENODATA || error == -ETIME))
+		state = GP_GPU_GUILTY;
+	else if (state == GP_GPU_OK)
+		state = GP_GPU_INNOCENT;
 	g_info("amdgpu: the queue is lost (error %d, state %d)", -error, (int)state);
 	set_state(gpu, state);
 }
 
-void gp_lost_poll(struct gp_gpu *gpu)
+bool gp_lost_poll(struct gp_gpu *gpu)
 {
-	enum gp_gpu_state state = ask(gpu);
+	bool reset = false;
+	enum gp_gpu_state state = ask(gpu, &reset);
 
 	if (state != GP_GPU_OK && g_atomic_int_get(&gpu->state) == GP_GPU_OK)
 		set_state(gpu, state);
+	return reset;
 }
 
 enum gp_gpu_state gp_amdgpu_state(struct gp_gpu *gpu)
@@ -123,7 +131,7 @@ static bool new_context(struct gp_gpu *gpu)
 bool gp_amdgpu_recover(struct gp_gpu *gpu, bool *contents)
 {
 	uint64_t last;
-	bool ok;
+	bool ok, reset;
 
 	*contents = true;
 	if (g_atomic_int_get(&gpu->state) == GP_GPU_OK)
@@ -137,7 +145,7 @@ bool gp_amdgpu_recover(struct gp_gpu *gpu, bool *contents)
 
 	g_mutex_lock(&gpu->queue);
 	if (ok)
-		ask(gpu); /* once more: the reset may only just have been done */
+		ask(gpu, &reset); /* once more: it may only just have been done */
 	ok = ok && new_context(gpu);
 	if (ok && gpu->memory_lost) {
 		gp_memory_clear(gpu);

@@ -22,6 +22,7 @@
 #define LAST_NODE	       191
 #define WANT_MAJOR	       3
 #define WANT_MINOR	       38 /* AMDGPU_IB_FLAG_EMIT_MEM_SYNC, Linux 5.9 */
+#define FENCE_ERRORS	       54 /* what became of a submission reaches its fence, Linux 6.5 */
 
 #define FAIL(error, code, ...) g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_##code, __VA_ARGS__)
 
@@ -240,6 +241,7 @@ static struct gp_gpu *set_up(const struct gp_drm *drm, int fd, struct gp_gpu_inf
 		goto fail;
 	}
 	gpu->fd = drm->amdgpu_device_get_fd(gpu->device);
+	gpu->fence_errors = minor >= FENCE_ERRORS;
 	if (!ask_chip(gpu, &dev, error) || !ask_memory(gpu, &vram, error))
 		goto fail;
 	gpu->udmabuf = open("/dev/udmabuf", O_RDWR | O_CLOEXEC);

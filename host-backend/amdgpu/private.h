@@ -134,6 +134,7 @@ struct gp_gpu {
 	uint64_t visible; /* bytes of the card's memory that the CPU reaches */
 	uint32_t units, engines; /* compute units, shader engines */
 	uint32_t ib_align; /* dwords */
+	bool fence_errors; /* the driver forwards what became of a launch to its fence */
 	int udmabuf; /* /dev/udmabuf, or -1 */
 	uint64_t udmabuf_max; /* bytes of one of its buffers */
 
@@ -233,8 +234,11 @@ void gp_amdgpu_wake(struct gp_gpu *gpu);
 
 /* gp_lost() - @error (-errno of a submission, a wait or a launch's end) means a loss. */
 void gp_lost(struct gp_gpu *gpu, int error);
-/* gp_lost_poll() - ask the driver whether it was reset meanwhile. With `queue` held, both. */
-void gp_lost_poll(struct gp_gpu *gpu);
+/*
+ * gp_lost_poll() - ask the driver whether our context, or memory, was lost meanwhile. Return: there was a reset since the
+ * context was made, ours or not. With `queue` held, both.
+ */
+bool gp_lost_poll(struct gp_gpu *gpu);
 enum gp_gpu_state gp_amdgpu_state(struct gp_gpu *gpu);
 bool gp_amdgpu_recover(struct gp_gpu *gpu, bool *contents);
 

@@ -246,6 +246,9 @@ int gp_amdgpu_launch(struct gp_gpu *gpu, struct gp_gpu_code *code, uint64_t arg,
 	if (!groups || !group || group > 1024)
 		return -EINVAL;
 	g_mutex_lock(&gpu->queue);
+	/* A reset while nothing was queued has lost no launch, but maybe the card's memory: no submission says so. */
+	if (gpu->next == gpu->oldest && !is_lost(gpu))
+		gp_lost_poll(gpu);
 	if (is_lost(gpu))
 		ret = -ENODEV;
 	else if (gpu->next - gpu->oldest >= GP_GPU_DEPTH)
@@ -264,8 +267,11 @@ int gp_amdgpu_launch(struct gp_gpu *gpu, struct gp_gpu_code *code, uint64_t arg,
 	return ret;
 }
 
-/* check() - a launch whose point was signalled. Return: 0: it ended; else why it did not. */
-static int check(struct gp_gpu *gpu, uint64_t ticket, struct gp_stamps *stamps)
+/*
+ * check() - a launch whose point was signalled. Return: 0: it ended; else why it did not. Before Linux 6.5 fences did not
+ * say so of killed waves: there any reset since the context was made is taken for one of ours.
+ */
+static int check(struct gp_gpu *gpu, uint64_t ticket, bool reset, struct gp_stamps *stamps)
 {
 	struct amdgpu_cs_fence fence = {
 		.context = gpu->context,
@@ -276,7 +282,9 @@ static int check(struct gp_gpu *gpu, uint64_t ticket, struct gp_stamps *stamps)
 	int ret = gpu->drm->amdgpu_cs_query_fence_status(&fence, 0, 0, &expired);
 
 	memcpy(stamps, stamps_of(gpu, ticket), sizeof(*stamps));
-	return ret ? ret : stamps->ticket != ticket ? -ECANCELED : 0;
+	if (ret)
+		return ret;
+	return stamps->ticket != ticket || reset ? -ECANCELED : 0;
 }
 
 /* reap() - what has ended, in order. Return: how many, after which a loss may be known. With the queue's lock. */
@@ -284,6 +292,7 @@ static int reap(struct gp_gpu *gpu, struct gp_gpu_end *ends, uint32_t max)
 {
 	struct gp_stamps stamps;
 	uint64_t passed = 0;
+	bool reset = false;
 	uint32_t n = 0;
 	int ret;
 
@@ -296,8 +305,10 @@ static int reap(struct gp_gpu *gpu, struct gp_gpu_end *ends, uint32_t max)
 		gp_lost(gpu, ret);
 		return 0;
 	}
+	if (passed >= gpu->oldest && !gpu->fence_errors)
+		reset = gp_lost_poll(gpu);
 	while (n < max && gpu->oldest < gpu->next && gpu->oldest <= passed) {
-		ret = check(gpu, gpu->oldest, &stamps);
+		ret = check(gpu, gpu->oldest, reset, &stamps);
 		if (ret == -ENOMEM)
 			break;
 		if (ret) {

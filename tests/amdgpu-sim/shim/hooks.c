@@ -49,11 +49,11 @@ __attribute__((destructor)) static void finish(void)
 		sim_statistics();
 }
 
-EXPORT void amdgpu_sim_control(const char *command);
+EXPORT bool amdgpu_sim_control(const char *command);
 
-EXPORT void amdgpu_sim_control(const char *command)
+EXPORT bool amdgpu_sim_control(const char *command)
 {
-	sim_control(command);
+	return sim_control(command);
 }
 
 static int result(int value)
