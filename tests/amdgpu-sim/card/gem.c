@@ -198,15 +198,15 @@ static bool is_file(uintptr_t at, uint64_t size)
 {
 	static char text[1 << 16];
 	size_t have = 0;
-	off_t where = 0;
 
+	if (lseek(sim.maps, 0, SEEK_SET))
+		return false;
 	for (;;) {
-		ssize_t n = pread(sim.maps, text + have, sizeof(text) - 1 - have, where);
+		ssize_t n = read(sim.maps, text + have, sizeof(text) - 1 - have);
 		char *line = text, *end;
 
 		if (n <= 0)
 			return false;
-		where += n;
 		have += (size_t)n;
 		text[have] = 0;
 		while ((end = strchr(line, '\n'))) {

@@ -290,7 +290,6 @@ START_TEST(test_capture)
 }
 END_TEST
 
-#ifdef HAVE_ISA
 static struct launch launch(const struct mem *code, enum program which, uint64_t from, uint64_t to)
 {
 	struct launch l = {
@@ -598,7 +597,6 @@ START_TEST(test_statistics)
 	card_close(&card);
 }
 END_TEST
-#endif
 
 int main(int argc, char **argv)
 {
@@ -612,7 +610,6 @@ int main(int argc, char **argv)
 	tcase_add_loop_test(tc, test_permissions, 0, LOOP_GENERATIONS);
 	tcase_add_loop_test(tc, test_sdma, 0, LOOP_GENERATIONS);
 	tcase_add_loop_test(tc, test_capture, 0, 1);
-#ifdef HAVE_ISA
 	tcase_add_loop_test(tc, test_dispatch, 0, LOOP_GENERATIONS);
 	tcase_add_loop_test(tc, test_missing_registers, 0, LOOP_GENERATIONS);
 	tcase_add_loop_test(tc, test_dispatch_fields, 0, LOOP_GENERATIONS);
@@ -622,7 +619,6 @@ int main(int argc, char **argv)
 	tcase_add_loop_test(tc, test_stale_between_jobs, 0, LOOP_GENERATIONS);
 	tcase_add_loop_test(tc, test_stale_code, 0, LOOP_GENERATIONS);
 	tcase_add_loop_test(tc, test_statistics, 0, LOOP_GENERATIONS);
-#endif
 	suite_add_tcase(suite, tc);
 	return sim_main(suite, argv);
 }

@@ -155,7 +155,6 @@ START_TEST(test_unplug)
 }
 END_TEST
 
-#ifdef HAVE_ISA
 static struct stream endless(void)
 {
 	struct mem *code = programs(&card);
@@ -221,7 +220,6 @@ START_TEST(test_round)
 	card_close(&card);
 }
 END_TEST
-#endif
 
 int main(int argc, char **argv)
 {
@@ -234,10 +232,8 @@ int main(int argc, char **argv)
 	tcase_add_test(tc, test_innocent);
 	tcase_add_test(tc, test_vram_lost);
 	tcase_add_test(tc, test_unplug);
-#ifdef HAVE_ISA
 	tcase_add_loop_test(tc, test_endless, 0, 8);
 	tcase_add_test(tc, test_round);
-#endif
 	suite_add_tcase(suite, tc);
 	return sim_main(suite, argv);
 }

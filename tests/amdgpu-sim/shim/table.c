@@ -23,7 +23,9 @@ int sim_fd_new(enum sim_file_kind kind, void *object, int like, bool cloexec)
 	if (!file)
 		return -ENOMEM;
 	*file = (struct sim_file){ kind, 1, object };
-	fd = fcntl(like, cloexec ? F_DUPFD_CLOEXEC : F_DUPFD, 3);
+	fd = fcntl(like, F_DUPFD_CLOEXEC, 3);
+	if (fd >= 0 && !cloexec)
+		fcntl(fd, F_SETFD, 0);
 	if (fd < 0 || fd >= MAX_FD) {
 		int error = fd < 0 ? errno : EMFILE;
 
