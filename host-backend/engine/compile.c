@@ -31,6 +31,7 @@
 #define COMPILE_SHARE	 10 /* one tenth */
 #define ONE_STEP_WEIGHT	 128 /* instructions of a program that is compiled well at once ... */
 #define CALL_WEIGHT	 32 /* ... where a call counts like so many */
+#define GPU_SECONDS	 10 /* of the processor's for one program; a GPU's takes several times as long as ours */
 #define HERE		 "x86_64" /* engine->target of code for this machine */
 #define MAX_TWO_STEPS	 6000
 #define MAX_AGAIN	 256 /* programs of a session that wait for the second step; others keep the quick code */
@@ -212,7 +213,10 @@ static void disconnect(struct gp_compiler *compiler)
 /* Return: whether there is a compiler. */
 static bool connect_jit(struct gp_compiler *compiler)
 {
-	struct gp_jit_options options = { .fd = compiler->connect(compiler->opaque, compiler->target) };
+	struct gp_jit_options options = {
+		.fd = compiler->connect(compiler->opaque, compiler->target),
+		.cpu_seconds = compiler->target ? GPU_SECONDS : 0,
+	};
 
 	compiler->jit_number++;
 	if (options.fd < 0)
@@ -553,6 +557,7 @@ struct gp_compiler *gp_compiler_new(struct gpgpu_engine *engine, const struct gp
 			.program = options->jit_program,
 			.fd = options->jit_fd,
 			.target = compiler->target,
+			.cpu_seconds = compiler->target ? GPU_SECONDS : 0,
 		};
 
 		compiler->jit = gp_jit_new(&jit, error);

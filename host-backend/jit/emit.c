@@ -462,6 +462,7 @@ bool gp_emit_kernel(enum gp_kernel kernel, struct gp_code *code, struct gp_verdi
 		return compiler_failed(verdict, "kernel", "there is none");
 	errors = 0;
 	make_internal(names[kernel], false);
+	inline_library(names[kernel]);
 	return optimise(gpu_tiers, verdict) && generate(names[kernel], machine, false, code, verdict);
 }
 

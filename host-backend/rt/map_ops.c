@@ -45,56 +45,48 @@ static void gp_op_copy_key(uint8_t *to, const uint8_t *from, uint32_t bytes)
 		to[i] = from[i];
 }
 
-/* -ENOENT: there is none behind the key. What is behind the last entry of what is written is left as zeros. */
-static int64_t gp_op_dump(struct gp_map_op *op)
+/*
+ * What is done with entries, of which DUMP and LOAD have many: each step is one entry's. For a GPU everything here
+ * becomes one function, and registers have to do: so what is large is called from one place only.
+ */
+static int64_t gp_op_entries(struct gp_map_op *op)
 {
-	uint32_t key_bytes = gp_words(op->map->key_size) * 8, step;
+	bool dump = op->kind == GP_MAP_OP_DUMP, load = op->kind == GP_MAP_OP_LOAD;
+	uint32_t key_bytes = gp_words(op->map->key_size) * 8, step, count = dump || load ? op->count : 1;
 	uint64_t last[VIRTIO_GPGPU_MAX_KEY / 8], start = gp_ticks();
 	const uint8_t *key = op->key;
 	uint8_t *to = op->value;
-	int err;
+	int err = 0;
 
-	/* An entry that goes between the two calls takes a step and no room. */
-	for (step = 0; step < GP_MAX_STEPS && op->done < op->count; step++) {
+	/* Of a dump, an entry that goes between the two calls takes a step and no room. */
+	for (step = 0; step < GP_MAX_STEPS && op->done < count; step++) {
 		if (step && gp_op_over(op, start))
 			return -EINTR;
-		err = gp_map_next_key(op->map, key, to);
-		if (err)
-			return err;
-		gp_op_copy_key((uint8_t *)last, to, op->map->key_size);
-		key = (const uint8_t *)last;
-		err = gp_map_lookup(op->map, to, to + key_bytes);
+		if (dump || op->kind == GP_MAP_OP_NEXT_KEY) {
+			err = gp_map_next_key(op->map, key, to);
+			if (err)
+				return err;
+		}
+		if (dump) {
+			gp_op_copy_key((uint8_t *)last, to, op->map->key_size);
+			key = (const uint8_t *)last;
+		}
+		if (dump || op->kind == GP_MAP_OP_LOOKUP)
+			err = gp_map_lookup(op->map, key, dump ? to + key_bytes : to);
+		if (load || op->kind == GP_MAP_OP_UPDATE)
+			err = gp_map_update(op->map, load ? to : key, load ? to + key_bytes : to, op->flags);
 		/* An element of an array that is empty comes as zeros, so that the walk gets on. */
-		if (err == -ENOENT && gp_op_has_gaps(op->map->type)) {
+		if (dump && err == -ENOENT && gp_op_has_gaps(op->map->type)) {
 			gp_op_zero(to + key_bytes, op->stride - key_bytes);
 			err = 0;
 		}
-		if (err == -ENOENT) {
+		if (dump && err == -ENOENT) {
 			gp_op_zero(to, op->stride);
 			continue;
 		}
 		if (err)
 			return err;
 		to += op->stride;
-		op->done++;
-	}
-	return 0;
-}
-
-static int64_t gp_op_load(struct gp_map_op *op)
-{
-	uint32_t key_bytes = gp_words(op->map->key_size) * 8;
-	uint64_t start = gp_ticks();
-	int err;
-
-	while (op->done < op->count) {
-		const uint8_t *at = op->value + (uint64_t)op->done * op->stride;
-
-		if (op->done && gp_op_over(op, start))
-			return -EINTR;
-		err = gp_map_update(op->map, at, at + key_bytes, op->flags);
-		if (err)
-			return err;
 		op->done++;
 	}
 	return 0;
@@ -115,25 +107,17 @@ void gp_map_op_run(struct gp_map_op *op)
 	op->dropped = 0;
 	switch (op->kind) {
 	case GP_MAP_OP_LOOKUP:
-		op->result = gp_map_lookup(op->map, op->key, op->value);
-		break;
 	case GP_MAP_OP_UPDATE:
-		op->result = gp_map_update(op->map, op->key, op->value, op->flags);
+	case GP_MAP_OP_NEXT_KEY:
+	case GP_MAP_OP_DUMP:
+	case GP_MAP_OP_LOAD:
+		op->result = gp_op_entries(op);
 		break;
 	case GP_MAP_OP_DELETE:
 		op->result = gp_map_delete(op->map, op->key);
 		break;
-	case GP_MAP_OP_NEXT_KEY:
-		op->result = gp_map_next_key(op->map, op->key, op->value);
-		break;
 	case GP_MAP_OP_POP:
 		op->result = gp_map_pop(op->map, op->key, op->value);
-		break;
-	case GP_MAP_OP_DUMP:
-		op->result = gp_op_dump(op);
-		break;
-	case GP_MAP_OP_LOAD:
-		op->result = gp_op_load(op);
 		break;
 	case GP_MAP_OP_READ:
 		op->result = gp_map_records_read(op->map, op->value, op->count, &op->done, &op->dropped);

@@ -461,13 +461,11 @@ int gp_map_update(struct gp_map *map, const void *key, const void *value, uint64
 
 	if (err)
 		return err;
-	if (!map->members)
-		return gp_map_store(map, key, value, flags);
 	/* Before a program can find it. */
-	slot = gp_map_word(value) - 1;
-	had = gp_map_admit(map, slot);
+	slot = map->members ? gp_map_word(value) - 1 : 0;
+	had = map->members && gp_map_admit(map, slot);
 	err = gp_map_store(map, key, value, flags);
-	if (err && !had)
+	if (err && map->members && !had)
 		gp_map_forget_inner(map, slot);
 	return err;
 }
