@@ -358,6 +358,20 @@ static bool generate(const char *entry, LLVMTargetMachineRef with, bool lines, s
 	return ok || compiler_failed(verdict, "image", why);
 }
 
+/* What is new: the program, its functions, and shared look-ups. */
+static bool is_well_formed(struct gp_verdict *verdict)
+{
+	for (LLVMValueRef fn = LLVMGetNamedFunction(module, "gp_prog"); fn; fn = LLVMGetNextFunction(fn)) {
+		const char *name = LLVMGetValueName(fn);
+		bool ours = !strcmp(name, "gp_prog") || !strncmp(name, "gp_func_", 8) ||
+			    !strncmp(name, "gp_lookup_", 10);
+
+		if (ours && !LLVMIsDeclaration(fn) && LLVMVerifyFunction(fn, LLVMReturnStatusAction))
+			return compiler_failed(verdict, "translation", "not well-formed");
+	}
+	return true;
+}
+
 static bool translate(const struct gp_prog *prog, struct gp_verdict *verdict)
 {
 	struct gp_kinds kinds = { 0 };
@@ -375,12 +389,7 @@ static bool translate(const struct gp_prog *prog, struct gp_verdict *verdict)
 		return false;
 	if (missing)
 		return compiler_failed(verdict, "the run-time library lacks", missing);
-	/* What is new. */
-	for (LLVMValueRef fn = LLVMGetNamedFunction(module, "gp_prog"); fn; fn = LLVMGetNextFunction(fn))
-		if (!LLVMIsDeclaration(fn) && !has_attribute(fn, "alwaysinline") &&
-		    LLVMVerifyFunction(fn, LLVMReturnStatusAction))
-			return compiler_failed(verdict, "translation", "not well-formed");
-	return true;
+	return is_well_formed(verdict);
 }
 
 /*

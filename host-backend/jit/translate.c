@@ -251,18 +251,32 @@ static void translate_func(struct gp_tr *tr, uint32_t f)
 	}
 }
 
+static void set_attribute(struct gp_tr *tr, LLVMValueRef fn, LLVMAttributeIndex at, const char *name)
+{
+	unsigned int kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
+
+	LLVMAddAttributeAtIndex(fn, at, LLVMCreateEnumAttribute(tr->ctx, kind, 0));
+}
+
 static void declare_funcs(struct gp_tr *tr)
 {
 	LLVMTypeRef params[8] = { tr->ptr, tr->ptr, tr->i64, tr->i64, tr->i64, tr->i64, tr->i64, tr->i64 };
 
 	tr->local_type = LLVMFunctionType(tr->i64, params, 8, 0);
 	tr->funcs[0] = LLVMGetNamedFunction(tr->mod, "gp_prog");
+	/*
+	 * The lane is the engine's, and nothing that a program's pointers resolve to overlaps it (rt/abi.h): no store
+	 * makes LLVM load a packet's bounds again.
+	 */
+	if (tr->funcs[0])
+		set_attribute(tr, tr->funcs[0], 1, "noalias");
 	for (uint32_t f = 1; f < tr->cfg->num_funcs; f++) {
 		char name[32];
 
 		snprintf(name, sizeof(name), "gp_func_%u", f);
 		tr->funcs[f] = LLVMAddFunction(tr->mod, name, tr->local_type);
 		LLVMSetLinkage(tr->funcs[f], LLVMInternalLinkage);
+		set_attribute(tr, tr->funcs[f], 1, "noalias");
 	}
 }
 
@@ -290,7 +304,10 @@ static void count_lookups(struct gp_tr *tr)
 	}
 }
 
-/* Instructions of a function with those that it calls, as often as it does; at most UINT32_MAX. */
+/*
+ * Instructions of a function with those that it calls, as often as it does, and, once, those whose address it takes; at
+ * most UINT32_MAX.
+ */
 static uint32_t inlined_size(const struct gp_tr *tr, uint32_t f, const uint32_t *sizes)
 {
 	const struct gp_func *func = &tr->cfg->funcs[f];
@@ -299,32 +316,54 @@ static uint32_t inlined_size(const struct gp_tr *tr, uint32_t f, const uint32_t 
 	for (uint32_t i = func->start; i < func->end; i++) {
 		const struct bpf_insn *insn = &tr->prog->insns[i];
 
-		if (insn->code == (BPF_JMP | BPF_CALL) && insn->src_reg == GP_CALL_LOCAL)
+		if (gp_insn_is_local_call(insn) || gp_insn_is_func_address(insn))
 			size += sizes[gp_cfg_callee(tr->cfg, tr->prog, i)];
 		i += gp_insn_is_ld_imm64(insn);
 	}
 	return size < UINT32_MAX ? (uint32_t)size : UINT32_MAX;
 }
 
+/* Of a function that helpers may call back, from any number of places. */
+#define CALLED_BACK (1u << 31)
+
+/* By function: instructions that call it. */
+static void count_calls(const struct gp_tr *tr, uint32_t *calls)
+{
+	for (uint32_t i = 0; i < tr->prog->num_insns; i++) {
+		const struct bpf_insn *insn = &tr->prog->insns[i];
+
+		if (gp_insn_is_local_call(insn))
+			calls[gp_cfg_callee(tr->cfg, tr->prog, i)]++;
+		else if (gp_insn_is_func_address(insn))
+			calls[gp_cfg_callee(tr->cfg, tr->prog, i)] |= CALLED_BACK;
+		i += gp_insn_is_ld_imm64(insn);
+	}
+}
+
 /*
- * On a GPU a call takes the lane out of its registers and needs a stack: functions are inlined where that leaves the program
- * bearable.
+ * A call takes the lane out of its registers, and hands over in memory what was put on the stack for it: functions are
+ * inlined where that leaves the program bearable. On a GPU a call needs a stack as well. Elsewhere it is for packet
+ * programs; if not all functions inline, those that are called once still do.
  */
 static void inline_funcs(struct gp_tr *tr)
 {
-	unsigned int kind = LLVMGetEnumAttributeKindForName("alwaysinline", 12);
-	LLVMAttributeRef always = LLVMCreateEnumAttribute(tr->ctx, kind, 0);
-	uint32_t sizes[GP_MAX_FUNCS] = { 0 }, num = 1;
+	bool packets = tr->prog->kind == VIRTIO_GPGPU_PROG_XDP && !(tr->prog->flags & GP_PROG_QUICK) &&
+		       tr->prog->num_insns <= GP_INLINE_INSNS;
+	uint32_t sizes[GP_MAX_FUNCS] = { 0 }, calls[GP_MAX_FUNCS] = { 0 };
+	bool all;
 
-	tr->inlined_lookups = GP_GPU_INLINE_LOOKUPS;
+	if (!tr->gpu && !packets)
+		return;
 	for (uint32_t i = 0; i < tr->cfg->num_funcs; i++)
 		sizes[tr->cfg->callee_first[i]] = inlined_size(tr, tr->cfg->callee_first[i], sizes);
-	if (sizes[0] <= GP_GPU_INLINE_INSNS)
-		num = tr->cfg->num_funcs;
-	else
-		tr->inlined_lookups = 0;
-	for (uint32_t f = 0; f < num; f++)
-		LLVMAddAttributeAtIndex(tr->funcs[f], (LLVMAttributeIndex)LLVMAttributeFunctionIndex, always);
+	all = sizes[0] <= (tr->gpu ? GP_GPU_INLINE_INSNS : GP_INLINE_INSNS);
+	if (tr->gpu)
+		tr->inlined_lookups = all ? GP_GPU_INLINE_LOOKUPS : 0;
+	count_calls(tr, calls);
+	for (uint32_t f = 0; f < tr->cfg->num_funcs; f++)
+		if (!f || (tr->gpu ? all : calls[f] == 1 || (all && !(calls[f] & CALLED_BACK))))
+			set_attribute(tr, tr->funcs[f], (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+				      "alwaysinline");
 }
 
 static void init_types(struct gp_tr *tr)
@@ -362,7 +401,7 @@ const char *gp_translate(LLVMModuleRef mod, const struct gp_prog *prog, const st
 	init_types(tr);
 	declare_funcs(tr);
 	count_lookups(tr);
-	if (tr->gpu && tr->funcs[0])
+	if (tr->funcs[0])
 		inline_funcs(tr);
 	gp_sums_find(&tr->sums, kinds, prog->flags);
 	tr->blocks = calloc(cfg->num_blocks, sizeof(*tr->blocks));

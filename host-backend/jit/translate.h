@@ -28,7 +28,8 @@
 /* Look-ups in one map beyond this many sites share one function instead of being inlined; GP_PROG_QUICK: all do. */
 #define GP_INLINE_LOOKUPS 6
 
-/* GPUs: instructions of a program, functions counted where they are called, up to which all becomes one function. */
+/* Instructions of a program, functions counted where they are called, up to which all becomes one function. */
+#define GP_INLINE_INSNS	      4000 /* packet programs */
 #define GP_GPU_INLINE_INSNS   8000
 #define GP_GPU_INLINE_LOOKUPS 16
 

@@ -35,7 +35,6 @@ enum {
 	REPEAT = 10000, /* runs of one frame in one go in the kernel */
 	SMALL = 256, /* packets of a batch that stays in the cache */
 	BATCH = 16384, /* packets of a batch that is larger than most caches */
-	ROUNDS = 3,
 	REPEATS = 8, /* batches of one frame in a round */
 	TRIES = 100, /* batches of SMALL different ones; of BATCH one in 10 */
 };
@@ -55,6 +54,8 @@ enum { NUM_EMPTY = 2, NUM_SUBJECTS = sizeof(subjects) / sizeof(*subjects) };
 
 static struct bench_packet packets[MAX_DISTINCT];
 static uint32_t distinct = 128;
+static int rounds = 3;
+static bool left_out[NUM_SUBJECTS];
 static uint32_t no_stop;
 static struct gp_packet_in in[BATCH];
 static struct gp_packet_out out[BATCH];
@@ -208,7 +209,8 @@ static void compile_table(struct gp_jit *jit, struct bench_program *programs)
 	       "%-16s %6s | %9s %8s | %9s %8s\n",
 	       "program", "insns", "first", "bytes", "better", "bytes");
 	for (int i = 0; i < NUM_SUBJECTS; i++)
-		compile_row(jit, subjects[i].name, programs[i].prog, GP_PROG_ALONE);
+		if (!left_out[i])
+			compile_row(jit, subjects[i].name, programs[i].prog, GP_PROG_ALONE);
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
 		struct gp_prog prog = bench_random(sizes[i]);
 
@@ -232,7 +234,7 @@ static void measure(const struct bench_program *p, struct times *t)
 
 	memset(each, 0, sizeof(each));
 	*t = (struct times){ 0 };
-	for (int round = 0; round < ROUNDS; round++) {
+	for (int round = 0; round < rounds; round++) {
 		for (uint32_t i = 0; i < distinct; i++) {
 			struct times *e = &each[i];
 
@@ -272,6 +274,8 @@ static void ratio_table(const struct times *times)
 		double kernel = t->kernel - empty->kernel, ours = t->ours - empty->ours;
 		double small = t->small - empty->small, unchecked = t->unchecked - empty->unchecked;
 
+		if (left_out[i])
+			continue;
 		if (i < NUM_EMPTY) {
 			printf("%-10s %8.2f %8.2f %8.2f %8.2f | taken off below\n", subjects[i].name,
 			       t->kernel, t->ours, t->small, t->big);
@@ -302,11 +306,26 @@ static void pin(void)
 	sched_setaffinity(0, sizeof(set), &set);
 }
 
+/* The first choice leaves all others out, but for what is taken off. */
+static void choose(const char *name)
+{
+	static bool chosen;
+
+	for (int i = NUM_EMPTY; i < NUM_SUBJECTS; i++)
+		if (!strcmp(subjects[i].name, name))
+			left_out[i] = false;
+		else if (!chosen)
+			left_out[i] = true;
+	chosen = true;
+}
+
 static const char usage[] = "usage: bench_engine [OPTION...] GPGPU-JIT UNCHECKED-JIT OBJECTS EXAMPLES\n"
 			    "  --capture FILE   sample half of the frames from this capture\n"
 			    "  --all            ... and not only half\n"
 			    "  --frames N       different frames (128)\n"
-			    "  --only WHAT      compile or run\n";
+			    "  --only WHAT      compile or run\n"
+			    "  --program NAME   only this one; may be repeated\n"
+			    "  --rounds N       (3)\n";
 
 static struct gp_jit *start(const char *path)
 {
@@ -327,6 +346,8 @@ int main(int argc, char **argv)
 						 { "all", no_argument, NULL, 'a' },
 						 { "frames", required_argument, NULL, 'f' },
 						 { "only", required_argument, NULL, 'o' },
+						 { "program", required_argument, NULL, 'p' },
+						 { "rounds", required_argument, NULL, 'r' },
 						 { 0 } };
 	const char *capture = NULL, *only = "";
 	struct gp_jit *jit, *unchecked;
@@ -341,6 +362,10 @@ int main(int argc, char **argv)
 			distinct = (uint32_t)atoi(optarg);
 		else if (c == 'o')
 			only = optarg;
+		else if (c == 'p')
+			choose(optarg);
+		else if (c == 'r')
+			rounds = atoi(optarg);
 		else
 			bench_die("%s", usage);
 	}
@@ -359,6 +384,8 @@ int main(int argc, char **argv)
 	pin();
 	printf("%u different frames; verdicts, the same on both sides:\n", distinct);
 	for (int i = 0; i < NUM_SUBJECTS; i++) {
+		if (left_out[i])
+			continue;
 		bench_load(&programs[i], &subjects[i], argv[optind + 2], argv[optind + 3], jit, unchecked);
 		compare(&programs[i]);
 	}
@@ -368,7 +395,8 @@ int main(int argc, char **argv)
 	}
 	if (strcmp(only, "compile")) {
 		for (int i = 0; i < NUM_SUBJECTS; i++)
-			measure(&programs[i], &times[i]);
+			if (!left_out[i])
+				measure(&programs[i], &times[i]);
 		ratio_table(times);
 	}
 	gp_jit_free(jit);
