@@ -527,6 +527,79 @@ START_TEST(test_stale_between_jobs)
 }
 END_TEST
 
+/*
+ * What waves store stays in the L2 until it is written back: by the end of the job, by RELEASE_MEM, or at once where the
+ * mapping goes around it. Return: what the CPU sees while the job still waits for it.
+ */
+static uint32_t seen_early(uint64_t mtype, bool release)
+{
+	struct mem *code = programs(&card),
+		   *data = mem_new(&card, PAGE, AMDGPU_GEM_DOMAIN_GTT, 0, RW | mtype);
+	struct mem *flags = mem_new(&card, PAGE, AMDGPU_GEM_DOMAIN_GTT, 0, RW);
+	struct launch l = launch(code, P_IDS, data->va, 0);
+	struct stream s = stream_new(&card);
+	uint64_t sequence;
+	uint32_t seen;
+
+	l.user = 2;
+	put_acquire(&s, card.gfx10);
+	put_launch(&s, &card, &l);
+	if (release) {
+		put(&s, PACKET(0x49, 7));
+		put(&s, 0x514 | (card.gfx10 ? 1u << 21 : 1u << 15));
+		put(&s, 0);
+		for (uint32_t i = 0; i < 5; i++)
+			put(&s, 0);
+	}
+	put_write(&s, flags->va, 1);
+	put(&s, PACKET(0x3c, 6)); /* WAIT_REG_MEM: until the CPU has looked */
+	put(&s, 3 | 1u << 4);
+	put(&s, (uint32_t)flags->va + 4);
+	put(&s, (uint32_t)(flags->va >> 32));
+	put(&s, 1);
+	put(&s, 0xffffffff);
+	put(&s, 4);
+	ck_assert_int_eq(submit(&card, &s, AMDGPU_HW_IP_COMPUTE, 0, &sequence), 0);
+	while (!*(volatile uint32_t *)flags->cpu)
+		usleep(1000);
+	seen = ((volatile uint32_t *)data->cpu)[5];
+	((volatile uint32_t *)flags->cpu)[1] = 1;
+	ck_assert_int_eq(wait_for(&card, AMDGPU_HW_IP_COMPUTE, sequence, 20 * SECOND), 0);
+	ck_assert_uint_eq(data->cpu[5], 5);
+	return seen;
+}
+
+START_TEST(test_write_back)
+{
+	open_card(_i, NULL);
+	ck_assert_uint_eq(seen_early(AMDGPU_VM_MTYPE_DEFAULT, false), 0);
+	ck_assert_uint_eq(seen_early(AMDGPU_VM_MTYPE_DEFAULT, true), 5);
+	ck_assert_uint_eq(seen_early(AMDGPU_VM_MTYPE_UC, false), 5);
+	card_close(&card);
+}
+END_TEST
+
+/* A buffer that is always valid is in no list, and in no other address space. */
+START_TEST(test_always_valid)
+{
+	struct stream s;
+	struct mem *m;
+	uint32_t fd;
+
+	open_card(_i, NULL);
+	s = stream_new(&card);
+	m = mem_new(&card, PAGE, AMDGPU_GEM_DOMAIN_VRAM,
+		    AMDGPU_GEM_CREATE_VM_ALWAYS_VALID | AMDGPU_GEM_CREATE_VRAM_CLEARED, RW);
+	put_write(&s, m->va, 7);
+	card.count--;
+	ck_assert_int_eq(run(&card, &s), 0);
+	card.count++;
+	ck_assert_uint_eq(*m->cpu, 7);
+	ck_assert_int_ne(amdgpu_bo_export(m->bo, amdgpu_bo_handle_type_dma_buf_fd, &fd), 0);
+	card_close(&card);
+}
+END_TEST
+
 /* Code that was changed runs as it was until the instruction cache is invalidated. */
 START_TEST(test_stale_code)
 {
@@ -617,6 +690,8 @@ int main(int argc, char **argv)
 	tcase_add_loop_test(tc, test_stale, 0, LOOP_GENERATIONS);
 	tcase_add_loop_test(tc, test_no_caches, 0, LOOP_GENERATIONS);
 	tcase_add_loop_test(tc, test_stale_between_jobs, 0, LOOP_GENERATIONS);
+	tcase_add_loop_test(tc, test_write_back, 0, LOOP_GENERATIONS);
+	tcase_add_loop_test(tc, test_always_valid, 0, LOOP_GENERATIONS);
 	tcase_add_loop_test(tc, test_stale_code, 0, LOOP_GENERATIONS);
 	tcase_add_loop_test(tc, test_statistics, 0, LOOP_GENERATIONS);
 	suite_add_tcase(suite, tc);
