@@ -22,6 +22,7 @@
 #include <llvm-c/Analysis.h>
 #include <llvm-c/BitReader.h>
 #include <llvm-c/ErrorHandling.h>
+#include <llvm-c/Support.h>
 #include <llvm-c/Target.h>
 #include <llvm-c/TargetMachine.h>
 #include <llvm-c/Transforms/PassBuilder.h>
@@ -545,7 +546,11 @@ static const char *warm_up(void)
 
 static void init_llvm(void)
 {
+	/* Local memory is the program's, and finding a lane's part of it takes registers that nothing else needs. */
+	static const char *const options[] = { "gpgpu-jit", "-disable-promote-alloca-to-lds" };
+
 	if (gpu) {
+		LLVMParseCommandLineOptions(sizeof(options) / sizeof(*options), options, NULL);
 		LLVMInitializeAMDGPUTargetInfo();
 		LLVMInitializeAMDGPUTarget();
 		LLVMInitializeAMDGPUTargetMC();

@@ -27,7 +27,7 @@ GP_ALWAYS uint32_t gp_stop_value(const struct gp_env *env)
 {
 #if defined(__AMDGCN__)
 	/* Past the GPU's caches. */
-	return __scoped_atomic_load_n(env->stop, __ATOMIC_RELAXED, __MEMORY_SCOPE_SYSTEM);
+	return __scoped_atomic_load_n((const uint32_t *)env->stop, __ATOMIC_RELAXED, __MEMORY_SCOPE_SYSTEM);
 #else
 	return *env->stop;
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * target_jit.c - runs on our compiler for the CPU: gp_validate(), gp_jit_compile(), then the image itself.
+ * target_jit.c - runs on our compiler: gp_validate(), gp_jit_compile(), then the image itself, here or on what brings a
+ * struct jit_device.
  *
  * No engine: regions are laid out here the way abi.h asks (a power-of-two window between guards). A region ends where
  * inaccessible pages begin, and what lies between its start and the page's is a pattern that is looked at
@@ -18,15 +19,19 @@
 #include "rt/rt.h"
 #include "hunt.h"
 #include "target.h"
+#include "target_jit.h"
 
 #define REGION_PATTERN 0xa5
 
 static struct gp_jit *jit;
 static struct gp_clock clock_now;
 
-static const char *jit_open(void)
+const char *jit_device_open(const struct jit_device *device)
 {
-	struct gp_jit_options options = { .program = getenv("GPGPU_JIT"), .fd = -1 };
+	struct gp_jit_options options = { .program = getenv("GPGPU_JIT"),
+					  .fd = -1,
+					  .cpu_seconds = device->cpu_seconds,
+					  .target = device->target };
 	static char why[256];
 	GError *error = NULL;
 
@@ -42,7 +47,7 @@ static const char *jit_open(void)
 	return NULL;
 }
 
-static void jit_close(void)
+void jit_device_close(void)
 {
 	gp_jit_free(jit);
 	jit = NULL;
@@ -139,6 +144,8 @@ static bool make_map(struct jit_map *to, const struct run_map *from, const struc
 			       from->value_size);
 		if (run_map_of_maps(from->type))
 			++*(uint32_t *)(void *)value;
+		if (from->type == VIRTIO_GPGPU_MAP_PROG_ARRAY)
+			*(uint32_t *)(void *)value = 1;
 		ok = gp_map_update(&to->map, from->init + (size_t)i * record, value, BPF_ANY) == 0;
 	}
 	free(value);
@@ -198,27 +205,78 @@ static void add_map(struct outcome *outcome, const struct run_map *from, struct 
 }
 
 /* ------------------------------------------------------------------ one run */
-static void set_faults(struct outcome *outcome, const struct gp_faults *faults)
-{
-	outcome->faults = faults->count;
-	outcome->fault = faults->count ? faults->reason : 0;
-	outcome->fault_insn = faults->count ? faults->insn : 0;
-}
-
 /* What adjust_head and adjust_tail keep from a packet lies around what the other runners take for a slot. */
 #define DATA_OFF (GP_HEAD_RESERVED + RUN_DATA_OFF)
 #define SLOT	 (GP_HEAD_RESERVED + RUN_STRIDE + GP_TAIL_RESERVED)
 
-/* All packets by one call, as a batch is. */
+/* By one call of an entry point: a batch. */
 GP_CALLS_AN_IMAGE
-static void run_packets(const struct run *run, const struct gp_image *image, struct gp_env *env,
-			struct outcome *outcome)
+static void host_packets(const struct gp_image *image, struct gp_env *env, const struct gp_packet_in *in,
+			 struct gp_packet_out *out, uint32_t first, uint32_t count)
 {
 	gp_xdp_entry *entry = (gp_xdp_entry *)((uintptr_t)image->code + image->entry);
-	struct gp_packet_in in[RUN_PACKETS] = { 0 };
-	struct gp_packet_out out[RUN_PACKETS] = { 0 };
 	struct gp_thread thread = { .cpu = RUN_CPU, .random = 0x1234567 };
 	struct gp_faults faults = { 0 };
+
+	if (entry(env, &thread, in, out, first, count, &faults) != count)
+		abort();
+}
+
+GP_CALLS_AN_IMAGE
+static void host_grid(const struct gp_image *image, struct gp_env *env, const struct gp_grid *grid,
+		      uint64_t items, struct gp_faults *faults)
+{
+	gp_grid_entry *entry = (gp_grid_entry *)((uintptr_t)image->code + image->entry);
+	struct gp_thread thread = { .cpu = RUN_CPU, .random = 0x1234567 };
+
+	if (entry(env, &thread, grid, 0, items, faults) != items)
+		abort();
+}
+
+static const struct jit_device host = { .packets = host_packets, .grid = host_grid };
+
+/* The program that a tail call of packet @i wants: the array's value at the index. Return: its image, or NULL. */
+static const struct gp_image *find_tail(const struct run *run, const struct gp_packet_out *out,
+					struct gp_image *const *tails)
+{
+	const struct run_map *map = &run->maps[out->egress_port];
+	uint32_t index, tail;
+
+	for (uint32_t i = 0; i < map->num_init; i++) {
+		memcpy(&index, map->init + (size_t)i * 8, 4);
+		memcpy(&tail, map->init + (size_t)i * 8 + 4, 4);
+		if (index == out->fault_insn)
+			return tails[tail];
+	}
+	return NULL;
+}
+
+/* A packet's tail calls, on the packet as it was left. */
+static void follow_tails(const struct jit_device *device, const struct run *run, struct gp_env *env,
+			 struct gp_packet_in *in, struct gp_packet_out *out, uint32_t i,
+			 struct gp_image *const *tails)
+{
+	const struct gp_image *image;
+
+	while (out[i].fault == GP_FAULT_TAIL) {
+		image = find_tail(run, &out[i], tails);
+		if (!image)
+			abort();
+		in[i].data_off = out[i].data_off;
+		in[i].data_len = out[i].data_len;
+		in[i].meta_len = out[i].meta_len;
+		env->tail_calls++;
+		device->packets(image, env, in, out, i, 1);
+	}
+	env->tail_calls = 0;
+}
+
+/* The packets of a run come one after the other, each with its tail calls. */
+static void run_packets(const struct jit_device *device, const struct run *run, const struct gp_image *image,
+			struct gp_image *const *tails, struct gp_env *env, struct outcome *outcome)
+{
+	struct gp_packet_in in[RUN_PACKETS] = { 0 };
+	struct gp_packet_out out[RUN_PACKETS] = { 0 };
 	uint8_t *slots = region_new(run->num_packets * SLOT);
 
 	for (uint32_t i = 0; i < run->num_packets; i++) {
@@ -234,12 +292,21 @@ static void run_packets(const struct run *run, const struct gp_image *image, str
 	}
 	env->slots = slots;
 	env->stride = SLOT;
-	if (entry(env, &thread, in, out, 0, run->num_packets, &faults) != run->num_packets)
-		abort();
-	set_faults(outcome, &faults);
+	if (!run->num_tails) {
+		device->packets(image, env, in, out, 0, run->num_packets);
+	} else {
+		for (uint32_t i = 0; i < run->num_packets; i++) {
+			device->packets(image, env, in, out, i, 1);
+			follow_tails(device, run, env, in, out, i, tails);
+		}
+	}
 	for (uint32_t i = 0; i < run->num_packets; i++) {
 		const struct gp_packet_out *o = &out[i];
 
+		if (o->fault && !outcome->faults++) {
+			outcome->fault = o->fault;
+			outcome->fault_insn = o->fault_insn;
+		}
 		outcome->packets[i] = (struct outcome_packet){ .verdict = o->verdict,
 							       .egress_port = o->egress_port,
 							       .data_moved = (int32_t)o->data_off - DATA_OFF,
@@ -254,14 +321,11 @@ static void run_packets(const struct run *run, const struct gp_image *image, str
 	region_free(slots, run->num_packets * SLOT);
 }
 
-GP_CALLS_AN_IMAGE
-static void run_grid(const struct run *run, const struct gp_image *image, struct gp_env *env,
-		     struct outcome *outcome)
+static void run_grid(const struct jit_device *device, const struct run *run, const struct gp_image *image,
+		     struct gp_env *env, struct outcome *outcome)
 {
-	gp_grid_entry *entry = (gp_grid_entry *)((uintptr_t)image->code + image->entry);
 	struct gp_region regions[VIRTIO_GPGPU_MAX_ARGS] = { 0 };
 	uint64_t values[VIRTIO_GPGPU_MAX_ARGS] = { 0 };
-	struct gp_thread thread = { .cpu = RUN_CPU, .random = 0x1234567 };
 	uint64_t items = (uint64_t)run->grid[0] * run->grid[1] * run->grid[2];
 	struct gp_faults faults = { 0 };
 	struct gp_grid grid;
@@ -281,23 +345,24 @@ static void run_grid(const struct run *run, const struct gp_image *image, struct
 	env->args = regions;
 	env->arg_values = values;
 	env->num_args = run->num_args;
-	if (entry(env, &thread, &grid, 0, items, &faults) != items)
-		abort();
-	set_faults(outcome, &faults);
+	device->grid(image, env, &grid, items, &faults);
+	outcome->faults = faults.count;
+	outcome->fault = faults.count ? faults.reason : 0;
+	outcome->fault_insn = faults.count ? faults.insn : 0;
 	for (uint32_t i = 0; i < run->num_args; i++) {
 		outcome_add(outcome, regions[i].base ? (void *)regions[i].base : "", regions[i].size);
 		region_free(regions[i].base, regions[i].size);
 	}
 }
 
-static struct gp_image *compile(const struct run *run, const struct gp_map_desc *descs,
-				struct outcome *outcome)
+static struct gp_image *compile(const struct run *run, const struct bpf_insn *insns, uint32_t num_insns,
+				const struct gp_map_desc *descs, struct outcome *outcome)
 {
 	struct gp_prog prog = { .kind = run->kind,
-				.num_insns = run->num_insns,
+				.num_insns = num_insns,
 				.num_maps = run->num_maps,
 				.num_args = run->num_args,
-				.insns = run->insns,
+				.insns = insns,
 				.maps = descs };
 	struct gp_verdict verdict = { 0 };
 	struct gp_image *image = NULL;
@@ -316,7 +381,7 @@ static struct gp_image *compile(const struct run *run, const struct gp_map_desc 
 	return image;
 }
 
-static void jit_run(const struct run *run, struct outcome *outcome)
+void jit_device_run(const struct jit_device *device, const struct run *run, struct outcome *outcome)
 {
 	struct jit_map maps[RUN_MAX_MAPS];
 	struct gp_map_desc descs[RUN_MAX_MAPS];
@@ -328,7 +393,7 @@ static void jit_run(const struct run *run, struct outcome *outcome)
 			      .inner = pointers,
 			      .num_inner = run->num_maps };
 	static const uint32_t never;
-	struct gp_image *image;
+	struct gp_image *image, *tails[RUN_MAX_TAILS] = { NULL };
 	uint64_t address;
 	uint32_t made;
 	size_t at;
@@ -340,13 +405,22 @@ static void jit_run(const struct run *run, struct outcome *outcome)
 			abort();
 		descs[made] = maps[made].desc;
 		pointers[made] = &maps[made].map;
+		if (maps[made].desc.type == VIRTIO_GPGPU_MAP_FIB)
+			env.fib = pointers[made];
 	}
-	image = compile(run, descs, outcome);
+	image = compile(run, run->insns, run->num_insns, descs, outcome);
+	for (uint32_t i = 0; image && i < run->num_tails; i++) {
+		tails[i] = compile(run, run->tails[i].insns, run->tails[i].num_insns, descs, outcome);
+		if (!tails[i]) {
+			gp_image_unref(image);
+			image = NULL;
+		}
+	}
 	if (image) {
 		if (run->kind == VIRTIO_GPGPU_PROG_XDP)
-			run_packets(run, image, &env, outcome);
+			run_packets(device, run, image, tails, &env, outcome);
 		else
-			run_grid(run, image, &env, outcome);
+			run_grid(device, run, image, &env, outcome);
 		for (uint32_t i = 0; i < made; i++) {
 			add_map(outcome, &run->maps[i], &maps[i]);
 			add_records(outcome, &maps[i].map); /* of other types there are none */
@@ -361,14 +435,26 @@ static void jit_run(const struct run *run, struct outcome *outcome)
 		}
 		gp_image_unref(image);
 	}
+	for (uint32_t i = 0; i < run->num_tails; i++)
+		gp_image_unref(tails[i]);
 	for (uint32_t i = 0; i < made; i++)
 		free_map(&maps[i]);
 	hunt_forget();
 }
 
+static const char *jit_open(void)
+{
+	return jit_device_open(&host);
+}
+
+static void jit_run(const struct run *run, struct outcome *outcome)
+{
+	jit_device_run(&host, run, outcome);
+}
+
 const struct target target_jit = { .name = "jit",
 				   .open = jit_open,
 				   .run = jit_run,
-				   .close = jit_close,
+				   .close = jit_device_close,
 				   .validates = true,
 				   .optional = true };

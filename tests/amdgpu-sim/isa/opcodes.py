@@ -129,6 +129,7 @@ def smem(cpu, op):
     yield (head | 16 << 6 | 16, null), fields
     yield (head | 16, null), fields
     yield (head | 16 << 6, null), fields
+    yield (head & ~0x20000 | 16 << 6, null), fields
     yield (head & ~0x20000, null), fields
     yield (head & ~0x20000, 0), fields
 
