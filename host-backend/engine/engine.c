@@ -119,7 +119,7 @@ static bool is_named(const char *name, const char *device)
 	return !strncmp(name, device, length) && (!name[length] || name[length] == ':');
 }
 
-static bool find_device(struct gpgpu_engine *engine, const char *name, GError **error)
+static bool find_device(struct gpgpu_engine *engine, const char *name, bool interleave, GError **error)
 {
 	if (!name || !strcmp(name, gp_device_cpu.name)) {
 		engine->ops = &gp_device_cpu;
@@ -130,7 +130,11 @@ static bool find_device(struct gpgpu_engine *engine, const char *name, GError **
 			continue;
 		engine->ops = &gp_device_gpu;
 		engine->gpu = gpus[i];
-		return true;
+		if (!interleave)
+			return true;
+		g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_INVAL, "%s: interleavings are for the CPU",
+			    name);
+		return false;
 	}
 	g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_NOENT, "no device named '%s'", name);
 	return false;
@@ -168,7 +172,7 @@ struct gpgpu_engine *gpgpu_engine_new(const struct gpgpu_engine_options *options
 	pthread_condattr_t attr;
 	struct gp_clock clock;
 
-	if (!find_device(engine, options->device, error)) {
+	if (!find_device(engine, options->device, options->interleave, error)) {
 		g_free(engine);
 		return NULL;
 	}

@@ -2,18 +2,22 @@
 /*
  * target_engine.c - runs on a device of the engine, by requests of the wire protocol.
  *
- * One engine per process with one device thread, so that packets and work items run in order and on CPU 0; one session
+ * One engine per process with one device thread, so that work items run in order and on CPU 0, and packets in order
+ * because that is asked for; the GPU that is none (tests/gpu-mock) is asked for the same. One session
  * per run, which takes everything with it when it ends. The shared memory is one buffer: instructions, packet slots,
  * arguments. A device that the engine has is a line with DEVICE() at the end and a row of targets.c.
  *
  * The environment variable GPGPU_JIT names the compiler process.
  */
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 #include "gpgpu-host.h"
+#include "mock.h"
 #include "target.h"
 
 #define SHM_SIZE  (2u << 20)
@@ -26,6 +30,7 @@
 #define MAX_STEPS 100000 /* of walking through a map, which a broken one might not end */
 
 static uint8_t *shm; /* of the device that runs */
+static uint32_t cpus; /* likewise */
 
 /* ------------------------------------------------------------------ requests */
 static struct {
@@ -82,6 +87,8 @@ struct device {
 	bool one_step;
 	struct gpgpu_engine *engine;
 	uint8_t *shm;
+	int fd; /* of the file that it is mapped from */
+	uint32_t cpus; /* 0: not asked yet */
 };
 
 static const char *device_open(struct device *d)
@@ -96,13 +103,18 @@ static const char *device_open(struct device *d)
 
 	if (!options.jit_program)
 		return "GPGPU_JIT does not name the compiler";
+	gp_gpu_register(&gp_gpu_mock);
+	gp_mock_plan = (struct gp_mock_plan){ .waves = 1, .cpus = 1, .in_order = true };
 	d->engine = gpgpu_engine_new(&options, &error);
 	if (!d->engine) {
 		snprintf(why, sizeof(why), "%s", error ? error->message : "no reason given");
 		g_clear_error(&error);
 		return why;
 	}
-	d->shm = mmap(NULL, SHM_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	d->fd = memfd_create("packets", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (d->fd < 0 || ftruncate(d->fd, SHM_SIZE) || fcntl(d->fd, F_ADD_SEALS, F_SEAL_SHRINK))
+		abort();
+	d->shm = mmap(NULL, SHM_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, d->fd, 0);
 	if (d->shm == MAP_FAILED)
 		abort();
 	return NULL;
@@ -113,6 +125,7 @@ static void device_close(struct device *d)
 	gpgpu_engine_free(d->engine);
 	d->engine = NULL;
 	munmap(d->shm, SHM_SIZE);
+	close(d->fd);
 }
 
 /* ------------------------------------------------------------------ maps. The id of map i is i + 1 */
@@ -170,14 +183,13 @@ static uint32_t map_op(struct gpgpu_session *session, uint32_t type, uint32_t id
 
 static uint32_t num_cpus(struct gpgpu_session *session)
 {
-	static uint32_t copies;
 	struct virtio_gpgpu_req_caps r = { .version = VIRTIO_GPGPU_CAPS_VERSION };
 
-	if (!copies) {
+	if (!cpus) {
 		control(session, &r, VIRTIO_GPGPU_CMD_GET_CAPS, sizeof(r));
-		copies = ((const struct virtio_gpgpu_resp_caps *)(void *)answer.bytes)->caps.num_cpus;
+		cpus = ((const struct virtio_gpgpu_resp_caps *)(void *)answer.bytes)->caps.num_cpus;
 	}
-	return copies;
+	return cpus;
 }
 
 static void fill_map(struct gpgpu_session *session, const struct run *run, uint32_t i)
@@ -371,6 +383,7 @@ static void run_packets(struct gpgpu_session *session, const struct run *run, st
 			   .offset = AT_SLOTS } };
 	const struct virtio_gpgpu_resp_packets *resp;
 
+	r.fixed.hdr.flags = VIRTIO_GPGPU_PACKETS_ORDER_ALL;
 	memset(shm + AT_SLOTS, 0, run->num_packets * RUN_STRIDE);
 	for (uint32_t i = 0; i < run->num_packets; i++) {
 		const struct run_packet *packet = &run->packets[i];
@@ -454,6 +467,7 @@ static void device_run(struct device *d, const struct run *run, struct outcome *
 	struct gpgpu_session_options options = { .name = "test",
 						 .shm = d->shm,
 						 .shm_size = SHM_SIZE,
+						 .shm_fd = d->fd,
 						 .features = 1ull << VIRTIO_GPGPU_F_PACKET |
 							     1ull << VIRTIO_GPGPU_F_DEVICE_MEM,
 						 .generation = 1,
@@ -465,6 +479,7 @@ static void device_run(struct device *d, const struct run *run, struct outcome *
 	struct gpgpu_session *session = gpgpu_session_new(d->engine, &options, &error);
 
 	shm = d->shm;
+	cpus = d->cpus;
 	memset(outcome, 0, sizeof(*outcome));
 	if (!session || control(session, &buffer, VIRTIO_GPGPU_CMD_BUFFER_CREATE, sizeof(buffer)))
 		abort();
@@ -476,11 +491,12 @@ static void device_run(struct device *d, const struct run *run, struct outcome *
 		for (uint32_t i = 0; i < run->num_maps; i++)
 			add_map(session, run, i, outcome);
 	}
+	d->cpus = cpus;
 	gpgpu_session_free(session);
 }
 
 /* @id: of C, @title: for people, @what: the engine's name of it, @share: one in so many random programs */
-#define DEVICE(id, title, what, at_once, share)                                     \
+#define DEVICE(id, title, what, at_once, share, asked)                              \
 	static struct device device_##id = { .device = what, .one_step = at_once }; \
 	static const char *open_##id(void)                                          \
 	{                                                                           \
@@ -499,8 +515,13 @@ static void device_run(struct device *d, const struct run *run, struct outcome *
 					    .run = run_##id,                        \
 					    .close = close_##id,                    \
 					    .validates = true,                      \
-					    .once_in = share }
+					    .once_in = share,                       \
+					    .optional = asked }
 
-DEVICE(cpu, "cpu", "cpu", true, 1);
+DEVICE(cpu, "cpu", "cpu", true, 1, false);
 /* The code that larger programs start with, until the better is there. */
-DEVICE(cpu_quick, "cpu-quick", "cpu", false, 8);
+DEVICE(cpu_quick, "cpu-quick", "cpu", false, 8, false);
+/* The engine's device for GPUs. */
+DEVICE(mock, "mock", "mock", true, 4, false);
+/* A card, or a software one; items and packets at once are in no order there. */
+DEVICE(amdgpu, "amdgpu", "amdgpu", true, 1, true);

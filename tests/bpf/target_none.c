@@ -9,4 +9,6 @@ static const char *none_open(void)
 
 const struct target target_cpu = { .name = "cpu", .open = none_open };
 const struct target target_cpu_quick = { .name = "cpu-quick", .open = none_open };
+const struct target target_mock = { .name = "mock", .open = none_open };
+const struct target target_amdgpu = { .name = "amdgpu", .open = none_open, .optional = true };
 const struct target target_jit = { .name = "jit", .open = none_open, .optional = true };

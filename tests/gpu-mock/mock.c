@@ -170,7 +170,7 @@ static void run_lane(struct gp_launch *launch, const struct gp_gpu_code *code, u
 /* Nobody may rely on the order of lanes. */
 static void run_launch(struct gp_launch *launch, const struct gp_gpu_code *code)
 {
-	uint64_t from = mix(launch->seed) % MAX(launch->count, 1);
+	uint64_t from = gp_mock_plan.in_order ? 0 : mix(launch->seed) % MAX(launch->count, 1);
 
 	for (uint64_t n = 0; n < launch->count; n++)
 		run_lane(launch, code, (from + n) % launch->count);

@@ -20,6 +20,7 @@ extern const struct gp_gpu_ops gp_gpu_mock;
 struct gp_mock_plan {
 	uint32_t waves; /* 0: 4 */
 	uint32_t depth; /* 0: 4 */
+	bool in_order; /* lanes begin with the first */
 	uint32_t cpus; /* 0: the engine's choice */
 	uint32_t delay_us; /* before each launch */
 	bool no_share; /* share() fails */
