@@ -143,6 +143,36 @@ START_TEST(small_pieces)
 }
 END_TEST
 
+/* A GPU with fewer addresses than the process: what the kernel would choose will not do. */
+START_TEST(few_addresses)
+{
+	struct gp_gpu few = { .va_min = 2u << 20, .va_end = 1ull << 45 },
+		      none = { .va_min = 4096, .va_end = 8192 };
+	struct gp_range ranges[20], range;
+
+	for (int i = 0; i < 20; i++) {
+		uint64_t size = i % 2 ? 5000 : 3u << 20;
+		uintptr_t base;
+
+		ck_assert(gp_range_reserve(&few, size, &ranges[i]));
+		base = (uintptr_t)ranges[i].base;
+		ck_assert_uint_eq(base % (i % 2 ? GP_GUARD : 2u << 20), 0);
+		ck_assert_uint_ge((uintptr_t)ranges[i].whole, few.va_min);
+		ck_assert_uint_le((uintptr_t)ranges[i].whole + ranges[i].whole_size, few.va_end);
+		ck_assert_uint_ge(base - (uintptr_t)ranges[i].whole, GP_GUARD);
+		ck_assert_uint_ge((uintptr_t)ranges[i].whole + ranges[i].whole_size, base + size + GP_GUARD);
+		for (int n = 0; n < i; n++)
+			ck_assert(base >= (uintptr_t)ranges[n].whole + ranges[n].whole_size ||
+				  base + size <= (uintptr_t)ranges[n].whole);
+	}
+	for (int i = 0; i < 20; i++)
+		gp_range_release(&ranges[i]);
+	ck_assert(!gp_range_reserve(&none, 4096, &range));
+	ck_assert(!gp_range_reserve(&few, 0, &range));
+	ck_assert(!gp_range_reserve(&few, UINT64_MAX, &range));
+}
+END_TEST
+
 START_TEST(launches)
 {
 	struct gp_gpu_end ends[32];
@@ -395,6 +425,7 @@ int main(int argc, char **argv)
 	tcase_add_test(tc, not_found);
 	tcase_add_test(tc, memory_is_zero);
 	tcase_add_test(tc, small_pieces);
+	tcase_add_test(tc, few_addresses);
 	tcase_add_test(tc, launches);
 	tcase_add_test(tc, depth);
 	tcase_add_test(tc, waking);

@@ -230,6 +230,63 @@ START_TEST(no_end_of_it)
 }
 END_TEST
 
+/* Somebody else's launch is ended by the driver, again and again. */
+static void others(bool fence_errors)
+{
+	struct gp_gpu *mine, *other;
+	struct args *wrong;
+	struct gp_gpu_end end;
+	struct copy theirs;
+	uint64_t ticket;
+	bool kept;
+	int ret;
+
+	start();
+	mine = gpu;
+	mine->fence_errors = fence_errors;
+	open_card();
+	other = gpu;
+	make_copy(&theirs, 64);
+	wrong = must_alloc(sizeof(*wrong), GP_GPU_MEM_HOST);
+	*wrong = (struct args){ 64, NULL, theirs.in };
+	for (int i = 0; i < 3; i++) {
+		gpu = other;
+		ck_assert_int_eq(launch(theirs.code, wrong, 64, &ticket), 0);
+		ck_assert_int_eq(wait_one(&end), -ENODEV);
+		ck_assert_int_eq(ops->state(gpu), GP_GPU_GUILTY);
+		ck_assert(ops->recover(gpu, &kept) && kept);
+		gpu = mine;
+		if (!fence_errors) {
+			/* Which of us it was cannot be known. */
+			ck_assert_int_eq(launch(copy.code, copy.args, copy.count, &ticket), 0);
+			ret = wait_one(&end);
+			ck_assert_int_eq(ret, -ENODEV);
+			ck_assert_int_eq(ops->state(gpu), GP_GPU_INNOCENT);
+			ck_assert(ops->recover(gpu, &kept) && kept);
+		}
+		run_copy(&copy);
+		ck_assert_int_eq(ops->state(gpu), GP_GPU_OK);
+	}
+	gpu = other;
+	run_copy(&theirs);
+	close_card();
+	gpu = mine;
+	run_copy(&copy);
+	close_card();
+}
+
+START_TEST(others_fault)
+{
+	others(true);
+}
+END_TEST
+
+START_TEST(others_fault_old_driver)
+{
+	others(false);
+}
+END_TEST
+
 /* What each may return, by its code in Linux 6.12. What libdrm itself repeats (EINTR, EAGAIN) is here too. */
 static const struct {
 	const char *ioctl;
@@ -389,6 +446,8 @@ int main(int argc, char **argv)
 	tcase_add_test(tc, unplugged_idle);
 	tcase_add_test(tc, no_memory_now);
 	tcase_add_test(tc, no_end_of_it);
+	tcase_add_test(tc, others_fault);
+	tcase_add_test(tc, others_fault_old_driver);
 	tcase_add_loop_test(tc, each_ioctl, 0, FAILURES);
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);
