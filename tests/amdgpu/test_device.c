@@ -269,6 +269,14 @@ START_TEST(waking)
 }
 END_TEST
 
+static bool is_handle(uint32_t handle)
+{
+	struct drm_amdgpu_gem_create_in created;
+	struct drm_amdgpu_gem_op op = { handle, AMDGPU_GEM_OP_GET_GEM_CREATE_INFO, (uintptr_t)&created };
+
+	return !gpu->drm->drmCommandWriteRead(gpu->fd, DRM_AMDGPU_GEM_OP, &op, sizeof(op));
+}
+
 /* A region of 130 MiB in three windows; the GPU reads the first and writes the last page. */
 static void check_share(bool udmabuf)
 {
@@ -278,6 +286,7 @@ static void check_share(bool udmabuf)
 	struct gp_gpu_end end;
 	struct args *args;
 	uint64_t ticket;
+	uint32_t handle;
 	uint8_t *at;
 	guint before;
 
@@ -304,8 +313,12 @@ static void check_share(bool udmabuf)
 	ck_assert_int_eq(wait_one(&end), 1);
 	for (uint32_t i = 0; i < 1024; i++)
 		ck_assert_uint_eq(((uint32_t *)(at + size - 4096))[i], (i ^ 0x5555) * 3 + i);
-	/* not shared any more */
+	/* not shared any more, and nothing is kept */
+	handle = ((struct gp_bo *)g_ptr_array_index(gpu->listed, before))->handle;
+	ck_assert(is_handle(handle));
 	ops->unshare(gpu, at, size);
+	ck_assert_uint_le(gpu->list->len, before + 2);
+	ck_assert(!is_handle(handle));
 	ck_assert_int_eq(launch(code, args, 1024, &ticket), 0);
 	ck_assert_int_eq(wait_one(&end), -ENODEV);
 	close_card();
@@ -376,34 +389,56 @@ END_TEST
 /* Scratch memory is there, each lane's own, and nobody sees what was in it before. */
 START_TEST(scratch)
 {
+	static const uint32_t waves[] = { 1, 1, 20, 3, 20, 1 };
 	struct gp_gpu_code *code;
 	struct gp_gpu_end end;
 	struct args *args;
-	uint32_t *out, lanes;
 	uint64_t ticket;
-	int ret;
+	uint32_t *out;
 
 	open_card();
 	code = must_load(KERNEL_SCRATCH);
-	lanes = info.wave * 20;
 	args = must_alloc(sizeof(*args), GP_GPU_MEM_HOST_RO);
-	out = must_alloc(lanes * 4, GP_GPU_MEM_DEVICE);
-	for (int round = 0; round < 4; round++) {
+	out = must_alloc(info.wave * 20 * 4, GP_GPU_MEM_DEVICE);
+	for (uint32_t i = 0; i < sizeof(waves) / sizeof(*waves); i++) {
+		uint32_t lanes = info.wave * waves[i];
+
 		memset(out, 0xff, lanes * 4);
-		*args = (struct args){ 0x12345678 + (unsigned int)round * 2, out, out };
-		/* the second half asks for more than there is, with one in flight */
-		ck_assert_int_eq(launch(code, args, round < 2 ? info.wave : lanes, &ticket), 0);
-		ret = launch(code, args, lanes, &ticket);
-		ck_assert(!ret || (ret == -EAGAIN && !round));
+		*args = (struct args){ 0x12345678 + i, out, out };
+		ck_assert_int_eq(launch(code, args, lanes, &ticket), 0);
 		ck_assert_int_eq(wait_one(&end), 1);
-		if (!ret)
-			ck_assert_int_eq(wait_one(&end), 1);
-		else
-			ck_assert_int_eq(launch(code, args, lanes, &ticket), 0);
-		if (ret)
-			ck_assert_int_eq(wait_one(&end), 1);
-		for (uint32_t i = 0; i < lanes; i++)
-			ck_assert_uint_eq(out[i], 0);
+		ck_assert(is_all((uint8_t *)out, lanes * 4, 0));
+	}
+	close_card();
+}
+END_TEST
+
+/* More of it than there is: not while a launch may be using that. */
+START_TEST(scratch_grows)
+{
+	struct gp_gpu_code *code;
+	struct gp_gpu_end end;
+	struct args *args;
+	uint64_t ticket;
+	uint32_t *out;
+	struct gate g;
+	guint before;
+
+	open_card();
+	make_gate(&g);
+	code = must_load(KERNEL_SCRATCH);
+	args = must_alloc(sizeof(*args), GP_GPU_MEM_HOST_RO);
+	out = must_alloc(info.wave * 20 * 4, GP_GPU_MEM_DEVICE);
+	*args = (struct args){ 1, out, out };
+	before = gpu->list->len;
+	ck_assert_int_eq(launch(g.code, g.args, 1, &ticket), 0);
+	ck_assert_int_eq(launch(code, args, 1, &ticket), -EAGAIN);
+	*g.word = 1;
+	ck_assert_int_eq(wait_one(&end), 1);
+	for (uint32_t waves = 1; waves <= 20; waves += 19) {
+		ck_assert_int_eq(launch(code, args, info.wave * waves, &ticket), 0);
+		ck_assert_int_eq(wait_one(&end), 1);
+		ck_assert_uint_eq(gpu->list->len, before + 1);
 	}
 	close_card();
 }
@@ -434,6 +469,7 @@ int main(int argc, char **argv)
 	tcase_add_test(tc, share_refused);
 	tcase_add_test(tc, no_write);
 	tcase_add_test(tc, scratch);
+	tcase_add_test(tc, scratch_grows);
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

@@ -230,6 +230,27 @@ START_TEST(no_end_of_it)
 }
 END_TEST
 
+/* The driver says that it ended, and the GPU never wrote so. */
+START_TEST(never_ran)
+{
+	struct gp_gpu_end end;
+	struct gp_stamps *stamps;
+	uint64_t ticket;
+
+	start();
+	ck_assert_int_eq(launch(copy.code, copy.args, copy.count, &ticket), 0);
+	stamps = (struct gp_stamps *)gpu->stamps->range.base + ticket % GP_GPU_DEPTH;
+	for (int i = 0; i < 1000 && *(volatile uint64_t *)&stamps->ticket != ticket; i++)
+		usleep(10000);
+	ck_assert_uint_eq(stamps->ticket, ticket);
+	stamps->ticket = 0;
+	ck_assert_int_eq(wait_one(&end), -ENODEV);
+	ck_assert_int_eq(ops->state(gpu), GP_GPU_INNOCENT);
+	recovered(&copy, true);
+	close_card();
+}
+END_TEST
+
 /* Somebody else's launch is ended by the driver, again and again. */
 static void others(bool fence_errors)
 {
@@ -446,6 +467,7 @@ int main(int argc, char **argv)
 	tcase_add_test(tc, unplugged_idle);
 	tcase_add_test(tc, no_memory_now);
 	tcase_add_test(tc, no_end_of_it);
+	tcase_add_test(tc, never_ran);
 	tcase_add_test(tc, others_fault);
 	tcase_add_test(tc, others_fault_old_driver);
 	tcase_add_loop_test(tc, each_ioctl, 0, FAILURES);
