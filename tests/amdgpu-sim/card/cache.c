@@ -61,6 +61,8 @@ static struct sim_l2_line *l2_line(struct sim_exec *exec, uint8_t *at)
 	at = (uint8_t *)(number * SIM_LINE);
 	if (line->at != at) {
 		l2_clean(exec, line);
+		if (!line->at)
+			exec->l2_used[exec->l2_count++] = (uint16_t)(line - exec->l2);
 		line->at = at;
 		line->valid = 0;
 	}
@@ -123,15 +125,26 @@ static void l2_write(struct sim_exec *exec, const struct sim_tlb *tlb, uint32_t 
 	line->valid |= mask;
 }
 
+static void l1_drop(struct sim_exec *exec, unsigned int unit)
+{
+	if (!exec->l1_used[unit])
+		return;
+	exec->l1_used[unit] = false;
+	for (size_t i = 0; i < SIM_L1_LINES; i++)
+		exec->l1[unit][i].tag = 0;
+}
+
 void sim_l1_invalidate(struct sim_exec *exec)
 {
-	for (size_t u = 0; u < SIM_UNITS; u++)
-		for (size_t i = 0; i < SIM_L1_LINES; i++)
-			exec->l1[u][i].tag = 0;
+	for (unsigned int u = 0; u < SIM_UNITS; u++)
+		l1_drop(exec, u);
 }
 
 void sim_k_invalidate(struct sim_exec *exec)
 {
+	if (!exec->k_used)
+		return;
+	exec->k_used = false;
 	for (size_t i = 0; i < SIM_K_LINES; i++)
 		exec->k[i].tag = 0;
 }
@@ -143,9 +156,9 @@ static void l2_range(struct sim_exec *exec, uint64_t va, uint64_t size,
 	uint64_t end = size > UINT64_MAX - va ? UINT64_MAX : va + size;
 
 	if (size >= SIM_L2_LINES * SIM_LINE) {
-		for (size_t i = 0; i < SIM_L2_LINES; i++)
-			if (exec->l2[i].at)
-				what(exec, &exec->l2[i]);
+		/* From the end, since a line that is dropped gives its place to the last. */
+		for (uint32_t i = exec->l2_count; i--;)
+			what(exec, &exec->l2[exec->l2_used[i]]);
 		return;
 	}
 	for (va &= ~(uint64_t)(SIM_LINE - 1); va < end; va += SIM_LINE) {
@@ -170,9 +183,16 @@ void sim_l2_write_back(struct sim_exec *exec, uint64_t va, uint64_t size)
 /* What is dirty is written back first: that is what "invalidate" does with dirty lines of coherent memory. */
 static void l2_drop(struct sim_exec *exec, struct sim_l2_line *line)
 {
+	uint16_t number = (uint16_t)(line - exec->l2);
+
 	l2_clean(exec, line);
 	line->at = NULL;
 	line->valid = 0;
+	for (uint32_t i = exec->l2_count; i--;)
+		if (exec->l2_used[i] == number) {
+			exec->l2_used[i] = exec->l2_used[--exec->l2_count];
+			break;
+		}
 }
 
 void sim_l2_invalidate(struct sim_exec *exec, uint64_t va, uint64_t size)
@@ -209,8 +229,10 @@ static int cached_read(struct sim_exec *exec, unsigned int cu, uint64_t va, void
 	if (exec->l1_on && (flags & SIM_SCALAR)) {
 		lines = exec->k;
 		count = SIM_K_LINES;
+		exec->k_used = true;
 	} else if (exec->l1_on && !(flags & SIM_EXECUTE)) {
 		lines = exec->l1[cu % SIM_UNITS];
+		exec->l1_used[cu % SIM_UNITS] = true;
 	}
 	while (size) {
 		struct sim_tlb *tlb = sim_translate(exec, va, flags & SIM_EXECUTE ? SIM_EXECUTE : SIM_READ);
@@ -358,8 +380,7 @@ static void op_cache(void *opaque, unsigned int cu, enum sim_cache what)
 
 	switch (what) {
 	case SIM_CACHE_VECTOR_INV:
-		for (size_t i = 0; i < SIM_L1_LINES; i++)
-			exec->l1[cu % SIM_UNITS][i].tag = 0;
+		l1_drop(exec, cu % SIM_UNITS);
 		break;
 	case SIM_CACHE_SCALAR_INV:
 		sim_k_invalidate(exec);

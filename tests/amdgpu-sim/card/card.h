@@ -323,6 +323,9 @@ struct sim_exec {
 	uint32_t vm_generation;
 	bool l1_on, l2_on;
 	uint32_t dirty; /* lines of the L2 */
+	uint32_t l2_count; /* of l2_used: lines that hold something, so that walks are short */
+	uint16_t l2_used[SIM_L2_LINES];
+	bool l1_used[SIM_UNITS], k_used;
 	struct sim_tlb tlb[SIM_TLB];
 	struct sim_line l1[SIM_UNITS][SIM_L1_LINES], k[SIM_K_LINES];
 	struct sim_l2_line l2[SIM_L2_LINES];

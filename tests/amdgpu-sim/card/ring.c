@@ -99,6 +99,18 @@ static int skip(const struct sim_job *job)
 	return 0;
 }
 
+/* As HW_IP_INFO says it. */
+static bool aligned(struct sim_exec *exec, const struct sim_ib *ib)
+{
+	bool sdma = exec->ring == SIM_RING_SDMA;
+
+	if (!(ib->va & (sdma ? 255 : 31)) && !(ib->dwords & (sdma ? 0 : 7)) && ib->dwords)
+		return true;
+	return sim_trouble(exec, SIM_TROUBLE_RING,
+			   "IB at %#llx of %u dwords: its start or its size is not aligned",
+			   (unsigned long long)ib->va, ib->dwords);
+}
+
 static void run(struct sim_exec *exec, bool hang)
 {
 	struct sim_job *job = exec->job;
@@ -107,12 +119,8 @@ static void run(struct sim_exec *exec, bool hang)
 		const struct sim_ib *ib = &job->ibs[i];
 
 		sim_capture(exec, ib);
-		if (ib->va & 31 || ib->dwords & 7 || !ib->dwords) {
-			sim_trouble(exec, SIM_TROUBLE_RING,
-				    "IB at %#llx of %u dwords: both are to be multiples of 32 bytes, and not 0",
-				    (unsigned long long)ib->va, ib->dwords);
+		if (!aligned(exec, ib))
 			break;
-		}
 		if (!(exec->ring == SIM_RING_SDMA ? sim_sdma_run(exec, ib) : sim_pm4_run(exec, ib)))
 			break;
 	}

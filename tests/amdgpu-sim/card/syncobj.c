@@ -351,7 +351,7 @@ static int query(struct sim_client *client, const struct drm_syncobj_timeline_ar
 static int transfer(struct sim_client *client, const struct drm_syncobj_transfer *args)
 {
 	struct sim_syncobj *from = find(client, args->src_handle), *to = find(client, args->dst_handle);
-	int64_t at;
+	int64_t at, until = sim_now() + 5000000000;
 
 	if (args->pad)
 		return -EINVAL;
@@ -361,7 +361,7 @@ static int transfer(struct sim_client *client, const struct drm_syncobj_transfer
 		/* The driver waits 5 s for it to be submitted. */
 		if (!(args->flags & DRM_SYNCOBJ_WAIT_FLAGS_WAIT_FOR_SUBMIT))
 			return -EINVAL;
-		if (!sim_wait_until(INT64_MAX))
+		if (!sim_wait_until(until))
 			return -ETIME;
 	}
 	if (args->dst_point)

@@ -370,6 +370,53 @@ START_TEST(test_udmabuf_list)
 }
 END_TEST
 
+/* A job of a client that libdrm does not know: writes @value to @va. Return: 0, or the job's error. */
+static int raw_job(int fd, uint32_t target, uint64_t va, uint32_t value)
+{
+	union drm_amdgpu_gem_create create = { .in = { PAGE, PAGE, AMDGPU_GEM_DOMAIN_GTT, 0 } };
+	union drm_amdgpu_ctx ctx = { .in = { .op = AMDGPU_CTX_OP_ALLOC_CTX } };
+	struct drm_amdgpu_gem_va map_va = {
+		.operation = AMDGPU_VA_OP_MAP, .flags = RW, .va_address = 0x800000, .map_size = PAGE
+	};
+	struct drm_amdgpu_bo_list_entry entries[2] = { { target, 0 } };
+	struct drm_amdgpu_bo_list_in list = { 0, 0, 2, sizeof(entries[0]), (uintptr_t)entries };
+	struct drm_amdgpu_cs_chunk_ib ib = { .va_start = 0x800000,
+					     .ib_bytes = 32,
+					     .ip_type = AMDGPU_HW_IP_COMPUTE };
+	struct drm_amdgpu_cs_chunk chunks[2] = {
+		{ AMDGPU_CHUNK_ID_BO_HANDLES, sizeof(list) / 4, (uintptr_t)&list },
+		{ AMDGPU_CHUNK_ID_IB, sizeof(ib) / 4, (uintptr_t)&ib },
+	};
+	uint64_t pointers[2] = { (uintptr_t)&chunks[0], (uintptr_t)&chunks[1] };
+	union drm_amdgpu_cs cs = { .in = { .num_chunks = 2, .chunks = (uintptr_t)pointers } };
+	const uint32_t words[8] = { PACKET(0x37, 4), 5u << 8 | 1u << 20, (uint32_t)va, (uint32_t)(va >> 32),
+				    value,	     0xffff1000,	 0xffff1000,   0xffff1000 };
+	union drm_amdgpu_gem_mmap offset = { 0 };
+	union drm_amdgpu_wait_cs wait = { 0 };
+	struct drm_gem_close gem = { 0 };
+	uint32_t *cpu;
+	int error;
+
+	ck_assert_int_eq(drmIoctl(fd, DRM_IOCTL_AMDGPU_GEM_CREATE, &create), 0);
+	gem.handle = offset.in.handle = entries[1].bo_handle = map_va.handle = create.out.handle;
+	ck_assert_int_eq(drmIoctl(fd, DRM_IOCTL_AMDGPU_GEM_MMAP, &offset), 0);
+	cpu = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)offset.out.addr_ptr);
+	ck_assert_ptr_ne(cpu, MAP_FAILED);
+	memcpy(cpu, words, sizeof(words));
+	munmap(cpu, PAGE);
+	ck_assert_int_eq(drmIoctl(fd, DRM_IOCTL_AMDGPU_GEM_VA, &map_va), 0);
+	ck_assert_int_eq(drmIoctl(fd, DRM_IOCTL_AMDGPU_CTX, &ctx), 0);
+	cs.in.ctx_id = ctx.out.alloc.ctx_id;
+	wait.in.ctx_id = cs.in.ctx_id;
+	ck_assert_int_eq(drmIoctl(fd, DRM_IOCTL_AMDGPU_CS, &cs), 0);
+	wait.in.handle = cs.out.handle;
+	wait.in.timeout = UINT64_MAX;
+	wait.in.ip_type = AMDGPU_HW_IP_COMPUTE;
+	error = drmIoctl(fd, DRM_IOCTL_AMDGPU_WAIT_CS, &wait) ? -errno : 0;
+	ck_assert_int_eq(drmIoctl(fd, DRM_IOCTL_GEM_CLOSE, &gem), 0);
+	return error;
+}
+
 /* Two nodes of one process: address spaces of their own, and a buffer that both have. */
 START_TEST(test_two_clients)
 {
@@ -413,6 +460,10 @@ START_TEST(test_two_clients)
 	put_write(&t, 0x900000, 42);
 	ck_assert_int_eq(run(&card, &t), -ETIME);
 	ck_assert_uint_eq(map[0], 41);
+	ck_assert_int_eq(raw_job(other.fd, again, 0x900000, 43), 0);
+	ck_assert_uint_eq(map[0], 43);
+	ck_assert_int_eq(raw_job(other.fd, again, m->va, 44), -ETIME);
+	ck_assert_uint_eq(map[0], 43);
 	/* importing one's own gives the handle that is there */
 	ck_assert_int_eq(amdgpu_bo_import(card.dev, amdgpu_bo_handle_type_dma_buf_fd, fd, &result), 0);
 	n = m;
