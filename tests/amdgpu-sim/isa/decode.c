@@ -266,7 +266,9 @@ static const char *vop3_fields(struct uop *u, struct fields *f, const uint32_t *
 	}
 	if (!unused_zero(u, 'a', bits(w[1], 8, 0)) || !unused_zero(u, 'b', bits(w[1], 17, 9)) ||
 	    !unused_zero(u, 'c', bits(w[1], 26, 18)) ||
-	    (!strchr(u->row->shape, 'd') && !unused_zero(u, 'q', bits(w[0], 7, 0))))
+	    /* v_cmpx of gfx10 names exec, or nothing, there */
+	    (!strchr(u->row->shape, 'd') && bits(w[0], 7, 0) != 126 &&
+	     !unused_zero(u, 'q', bits(w[0], 7, 0))))
 		return "a reserved field";
 	return NULL;
 }

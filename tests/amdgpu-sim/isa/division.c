@@ -5,7 +5,8 @@
  * From their pseudo-code in AMD's instruction set documents. Those of Vega give a factor of 2^32 for v_div_fmas
  * with vcc; that of RDNA 3 gives 2^64 or 2^-64 by the size of the quotient, which is what v_div_scale's own
  * factors need, and what is done here. Where both the reciprocal and the quotient would be denormal the denominator
- * is scaled down, since up it would overflow. Proof is that quotients come out as IEEE 754 has them.
+ * is scaled down, since up it would overflow. An overflow is known by the quotient's exponent; the documents test
+ * that of the denominator, which cannot be the largest there. Proof is that quotients come out as IEEE 754 has them.
  */
 #include "division.h"
 #include "float.h"
@@ -153,6 +154,8 @@ uint32_t isa_div_fixup32(uint32_t quotient, uint32_t den, uint32_t num)
 		return sign;
 	if (exponent32(num) - exponent32(den) < -150)
 		return sign;
+	if (exponent32(quotient) == 255) /* the steps before overflowed */
+		return sign | 0x7f800000;
 	return sign | (quotient & 0x7fffffff);
 }
 
@@ -173,5 +176,7 @@ uint64_t isa_div_fixup64(uint64_t quotient, uint64_t den, uint64_t num)
 		return sign;
 	if (exponent64(num) - exponent64(den) < -1075)
 		return sign;
+	if (exponent64(quotient) == 2047)
+		return sign | inf;
 	return sign | (quotient & INT64_MAX);
 }

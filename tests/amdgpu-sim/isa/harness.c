@@ -206,6 +206,30 @@ static uint32_t word_at(const uint8_t *p)
 	return x;
 }
 
+/* Calls of functions in the same text section, relative to where the relocation is. */
+static void relocate(const struct harness *h, const Elf64_Shdr *text, uint8_t *copy)
+{
+	const Elf64_Ehdr *e = (const void *)h->object;
+
+	for (unsigned int i = 0; i < e->e_shnum; i++) {
+		const Elf64_Shdr *s = section(h, i);
+		const Elf64_Rela *r = (const void *)(h->object + s->sh_offset);
+		const Elf64_Sym *symbols;
+
+		if (s->sh_type != SHT_RELA || section(h, s->sh_info) != text)
+			continue;
+		symbols = (const void *)(h->object + section(h, s->sh_link)->sh_offset);
+		for (size_t k = 0; k < s->sh_size / sizeof(*r); k++) {
+			uint64_t value = symbols[ELF64_R_SYM(r[k].r_info)].st_value +
+					 (uint64_t)r[k].r_addend - r[k].r_offset;
+			uint32_t word = ELF64_R_TYPE(r[k].r_info) == 11 ? (uint32_t)(value >> 32)
+									: (uint32_t)value;
+
+			memcpy(copy + r[k].r_offset, &word, 4);
+		}
+	}
+}
+
 /* User registers in the order of the descriptor's properties. */
 static bool user_data(struct sim_dispatch *d, uint32_t properties, const void *args)
 {
@@ -219,15 +243,18 @@ static bool user_data(struct sim_dispatch *d, uint32_t properties, const void *a
 								     1u << 24 | 20u << 12
 							   : 0x00e00000;
 	}
-	if (properties & 6)
-		return false;
-	if (properties & 8) {
-		d->user_data[at++] = (uint32_t)(uintptr_t)args;
-		d->user_data[at++] = (uint32_t)((uint64_t)(uintptr_t)args >> 32);
+	for (unsigned int bit = 1; bit <= 3;
+	     bit++) { /* dispatch and queue packets: nobody reads them; arguments */
+		uint64_t address = bit == 3 ? (uintptr_t)args : 0x1234000;
+
+		if (!(properties >> bit & 1))
+			continue;
+		d->user_data[at++] = (uint32_t)address;
+		d->user_data[at++] = (uint32_t)(address >> 32);
 	}
 	if (properties & 16)
-		return false;
-	if (properties & 32) { /* flat scratch: base on gfx10 and as the offset of queues on gfx9 */
+		at += 2;
+	if (properties & 32) { /* flat scratch */
 		d->user_data[at++] = (uint32_t)d->scratch;
 		d->user_data[at++] = (uint32_t)(d->scratch >> 32);
 	}
@@ -253,6 +280,7 @@ bool harness_launch(struct harness *h, const struct launch *l)
 	text = section(h, code->st_shndx);
 	copy = harness_memory(h, text->sh_size, SIM_READ | SIM_EXECUTE, 0);
 	memcpy(copy, h->object + text->sh_offset, text->sh_size);
+	relocate(h, text, copy);
 	sim_machine_forget(h->machine);
 	d.code = (uintptr_t)copy + code->st_value;
 	d.rsrc3 = word_at(descriptor + 44);

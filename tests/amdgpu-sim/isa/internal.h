@@ -303,10 +303,11 @@ static inline uint64_t isa_all(const struct wave *w)
 }
 
 /* The tables of what instructions do, one per file, and their length. */
-#define SEM_TABLES(X)                                                                                  \
-	X(scalar)                                                                                      \
-	X(control) X(smem) X(integer) X(wide) X(convert) X(real) X(half) X(packed) X(compare) X(cross) \
-		X(lds) X(vector_memory)
+#define SEM_TABLES(X) \
+	X(scalar)     \
+	X(control)    \
+	X(smem)       \
+	X(integer) X(wide) X(convert) X(real) X(half) X(packed) X(compare) X(cross) X(lds) X(vector_memory)
 #define SEM_DECLARE(name)                         \
 	extern const struct sem isa_sem_##name[]; \
 	extern const size_t isa_sem_##name##_count;

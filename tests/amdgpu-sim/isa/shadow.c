@@ -286,6 +286,12 @@ static bool valu_before(struct wave *w, const struct uop *u)
 			r->w[k] = s.of[0].w[k] | s.of[1].w[k] | s.of[2].w[k];
 		break;
 	case U_ADD:
+		if (u->dst.size == 2) {
+			for (unsigned int k = 0; k < LANES; k++)
+				for (unsigned int i = 0; i < n; i++)
+					r->q[k] |= upwards(u->src[i].size == 2 ? s.of[i].q[k] : s.of[i].w[k]);
+			break;
+		}
 		for (unsigned int k = 0; k < LANES; k++)
 			r->w[k] = (uint32_t)upwards(s.of[0].w[k] | s.of[1].w[k] | s.of[2].w[k]);
 		break;

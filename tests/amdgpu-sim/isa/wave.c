@@ -50,8 +50,6 @@ static bool limits(struct sim_machine *m, const struct sim_dispatch *d, struct l
 		return refuse(m, d, "RSRC1: priority, privileged, debug, bulky or cdbg");
 	if (!new && d->rsrc1 >> 27)
 		return refuse(m, d, "RSRC1: a reserved bit");
-	if (new && field(d->rsrc1, 9, 6))
-		return refuse(m, d, "RSRC1: scalar registers are not counted on this generation");
 	l->user = field(d->rsrc2, 5, 1);
 	if (l->user > 16)
 		return refuse(m, d, "RSRC2: more than 16 user registers");

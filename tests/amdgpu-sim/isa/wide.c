@@ -99,7 +99,7 @@ const struct sem isa_sem_wide[] = {
 	CARRY(v_add_co_ci_u32, ADD),
 	CARRY(v_sub_co_ci_u32, SUB),
 	CARRY(v_subrev_co_ci_u32, SUBREV),
-	{ "v_mad_u64_u32", mad64, NULL, NULL, NULL, Q, { W, W, Q }, U_ALL, C_VALU, 0, 0, 0, 0 },
-	{ "v_mad_i64_i32", mad64, NULL, NULL, NULL, Q, { W, W, Q }, U_ALL, C_VALU, 0, 1, 0, 0 },
+	{ "v_mad_u64_u32", mad64, NULL, NULL, NULL, Q, { W, W, Q }, U_ADD, C_VALU, 0, 0, 0, 0 },
+	{ "v_mad_i64_i32", mad64, NULL, NULL, NULL, Q, { W, W, Q }, U_ADD, C_VALU, 0, 1, 0, 0 },
 };
 SEM_END(wide);
