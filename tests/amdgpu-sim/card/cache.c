@@ -358,9 +358,12 @@ static int op_atomic(void *opaque, unsigned int cu, uint64_t va, enum sim_atomic
 	struct sim_tlb *tlb = sim_translate(exec, va, SIM_READ | SIM_WRITE);
 	uint64_t was = 0, is;
 
-	if (!tlb || va % size)
-		return -1;
-	if ((tlb->flags & SIM_PAGE_SYSTEM) && exec->l2_on && uncached(exec, tlb->flags))
+	if (tlb && va % size)
+		tlb = sim_page_fault(exec, va, SIM_WRITE, "an atomic that is not aligned");
+	if (tlb && (tlb->flags & SIM_PAGE_SYSTEM) && exec->l2_on && uncached(exec, tlb->flags))
+		tlb = sim_page_fault(exec, va, SIM_WRITE,
+				     "an atomic on system memory that the L2 does not cache");
+	if (!tlb)
 		return -1;
 	if (size == 4) {
 		operand = (uint32_t)operand;

@@ -342,6 +342,8 @@ struct sim_exec {
 	uint32_t body[0x4000]; /* of the packet */
 };
 
+/* sim_page_fault() - notes why an access fails. Return: NULL, for those who look for a page. */
+struct sim_tlb *sim_page_fault(struct sim_exec *exec, uint64_t va, uint32_t access, const char *why);
 struct sim_tlb *sim_translate(struct sim_exec *exec, uint64_t va, uint32_t access);
 
 /* Access, physical behind page tables: 0, or not 0 for a page fault. CP: what the packet processor itself does. */

@@ -92,7 +92,7 @@ void sim_exec_end(struct sim_exec *exec)
 	}
 }
 
-static struct sim_tlb *fault(struct sim_exec *exec, uint64_t va, uint32_t access, const char *why)
+struct sim_tlb *sim_page_fault(struct sim_exec *exec, uint64_t va, uint32_t access, const char *why)
 {
 	exec->fault_va = va;
 	snprintf(exec->page_fault, sizeof(exec->page_fault), "page fault, %s of %#llx: %s",
@@ -117,7 +117,7 @@ struct sim_tlb *sim_translate(struct sim_exec *exec, uint64_t va, uint32_t acces
 	}
 	if (tlb->tag != page + 1) {
 		if (!sim_vm_find(vm, va, &found))
-			return fault(exec, va, access, "nothing is mapped there");
+			return sim_page_fault(exec, va, access, "nothing is mapped there");
 		tlb->tag = page + 1;
 		tlb->host = found.host;
 		tlb->flags = found.flags;
@@ -130,16 +130,16 @@ struct sim_tlb *sim_translate(struct sim_exec *exec, uint64_t va, uint32_t acces
 			tlb->flags |= SIM_PAGE_FOREIGN;
 	}
 	if (tlb->flags & SIM_PAGE_FOREIGN)
-		return fault(exec, va, access, "its buffer is not in the job's list");
+		return sim_page_fault(exec, va, access, "its buffer is not in the job's list");
 	if (access & SIM_EXECUTE) {
 		if (!(tlb->flags & AMDGPU_VM_PAGE_EXECUTABLE))
-			return fault(exec, va, access, "not mapped executable");
+			return sim_page_fault(exec, va, access, "not mapped executable");
 		return tlb;
 	}
 	if ((access & SIM_READ) && !(tlb->flags & (AMDGPU_VM_PAGE_READABLE | AMDGPU_VM_PAGE_PRT)))
-		return fault(exec, va, access, "not mapped readable");
+		return sim_page_fault(exec, va, access, "not mapped readable");
 	if ((access & SIM_WRITE) && !(tlb->flags & (AMDGPU_VM_PAGE_WRITEABLE | AMDGPU_VM_PAGE_PRT)))
-		return fault(exec, va, access, "not mapped writeable");
+		return sim_page_fault(exec, va, access, "not mapped writeable");
 	return tlb;
 }
 

@@ -31,6 +31,7 @@ void card_open(struct card *card, const char *generation, const char *commands)
 	for (char *c = strtok_r(text, ";", &save); c; c = strtok_r(NULL, ";", &save))
 		amdgpu_sim_control(c);
 	card_again(card, !strncmp(generation, "gfx10", 5));
+	card->gfx90a = !strcmp(generation, "gfx90a");
 }
 
 void card_close(struct card *card)
@@ -124,6 +125,8 @@ void put_launch(struct stream *s, const struct card *card, const struct launch *
 	put_register(s, l, 0x218, 0);
 	for (size_t i = 0; i < 7 && card->gfx10; i++)
 		put_register(s, l, zero_10[i], 0);
+	if (card->gfx90a)
+		put_register(s, l, 0x22d, 0);
 	for (uint32_t i = 0; i < l->user; i++)
 		put_register(s, l, 0x240 + i, l->data[i]);
 	put(s, PACKET(0x15, 4));

@@ -34,7 +34,7 @@ struct mem {
 
 struct card {
 	int fd;
-	bool gfx10;
+	bool gfx10, gfx90a;
 	amdgpu_device_handle dev;
 	amdgpu_context_handle ctx;
 	struct mem mem[MAX_MEM];

@@ -13,6 +13,7 @@
  *  - jobs made before local memory was lost do not run: -ECANCELED.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <time.h>
 #include "card.h"
@@ -287,14 +288,26 @@ void sim_ring_unplug(void)
 	pthread_cond_broadcast(&sim.changed);
 }
 
+/* The program's signals are for its own threads, as if these were not there. */
+static int start_thread(pthread_t *thread, void *(*run)(void *), void *opaque)
+{
+	sigset_t all, old;
+	int error;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	error = pthread_create(thread, NULL, run, opaque);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return -error;
+}
+
 int sim_ring_start(void)
 {
-	for (size_t i = 0; i < SIM_RINGS; i++) {
+	int error = 0;
+
+	for (size_t i = 0; i < SIM_RINGS && !error; i++) {
 		sim.exec[i] = sim_exec_new((enum sim_ring)i);
-		if (!sim.exec[i])
-			return -ENOMEM;
-		if (pthread_create(&rings[i].thread, NULL, ring_thread, &rings[i]))
-			return -EAGAIN;
+		error = sim.exec[i] ? start_thread(&rings[i].thread, ring_thread, &rings[i]) : -ENOMEM;
 	}
-	return pthread_create(&watchdog, NULL, watchdog_thread, NULL) ? -EAGAIN : 0;
+	return error ? error : start_thread(&watchdog, watchdog_thread, NULL);
 }

@@ -7,9 +7,11 @@
 #include <unistd.h>
 #include "fixture.h"
 
-#define LOOP_GENERATIONS 2
+#define LOOP_GENERATIONS 2 /* those that differ for most tests */
+#define ALL_GENERATIONS	 6
 
-static const char *const generations[LOOP_GENERATIONS] = { "gfx900", "gfx1030" };
+static const char *const generations[ALL_GENERATIONS] = { "gfx900", "gfx1030", "gfx906",
+							  "gfx908", "gfx90a",  "gfx1032" };
 
 static struct card card;
 
@@ -683,7 +685,7 @@ int main(int argc, char **argv)
 	tcase_add_loop_test(tc, test_permissions, 0, LOOP_GENERATIONS);
 	tcase_add_loop_test(tc, test_sdma, 0, LOOP_GENERATIONS);
 	tcase_add_loop_test(tc, test_capture, 0, 1);
-	tcase_add_loop_test(tc, test_dispatch, 0, LOOP_GENERATIONS);
+	tcase_add_loop_test(tc, test_dispatch, 0, ALL_GENERATIONS);
 	tcase_add_loop_test(tc, test_missing_registers, 0, LOOP_GENERATIONS);
 	tcase_add_loop_test(tc, test_dispatch_fields, 0, LOOP_GENERATIONS);
 	tcase_add_loop_test(tc, test_wave_faults, 0, LOOP_GENERATIONS);
