@@ -580,10 +580,8 @@ fail:
 	return NULL;
 }
 
-void gp_compiler_free(struct gp_compiler *compiler)
+void gp_compiler_stop(struct gp_compiler *compiler)
 {
-	if (!compiler)
-		return;
 	pthread_mutex_lock(&compiler->lock);
 	__atomic_store_n(&compiler->quit, true, __ATOMIC_RELAXED);
 	pthread_cond_broadcast(&compiler->wake);
@@ -592,6 +590,13 @@ void gp_compiler_free(struct gp_compiler *compiler)
 	if (compiler->jit)
 		gp_jit_stop(compiler->jit);
 	pthread_rwlock_unlock(&compiler->jit_lock);
+}
+
+void gp_compiler_free(struct gp_compiler *compiler)
+{
+	if (!compiler)
+		return;
+	gp_compiler_stop(compiler);
 	for (uint32_t i = 0; i < compiler->num_threads; i++)
 		pthread_join(compiler->threads[i], NULL);
 	while (!list_empty(&compiler->again)) {

@@ -36,6 +36,8 @@ struct gp_device_ops {
 				    const char *where, GError **error);
 	/* start() - there is a compiler now. Return: false with @error. NULL: nothing to do. */
 	bool (*start)(struct gp_device *device, GError **error);
+	/* stop() - the compiler is about to go, and answers no more. NULL: nothing to do. */
+	void (*stop)(struct gp_device *device);
 	/* destroy() - no work is queued any more. */
 	void (*destroy)(struct gp_device *device);
 	/* kick() - work was queued. Engine's lock held. */

@@ -16,6 +16,9 @@
  * LAUNCH_NS, or for PATIENCE_NS while somebody waits for its end, is told to stop, upon which lanes end at their
  * next burn. If it has not ended HANG_NS after it became the oldest, the GPU is taken to be lost for good.
  *
+ * The kernel of map operations is large and takes the compiler seconds, which nobody who starts a virtual machine should
+ * wait for: it is made by a thread of its own, and what needs it waits.
+ *
  * Loss: operations return -ENODEV. The waiter answers what was in flight with S_DEVICE_LOST, and asks the GPU to recover. If
  * memory has kept what it held, all goes on with what had not been queued. Otherwise the device is `gone`: jobs
  * are still taken from the scheduler, and answered S_DEVICE_LOST, until whoever has the engine gives it up (the
@@ -151,9 +154,10 @@ static void begin_calls(struct gp_device *dev)
 static bool find_work(struct gp_device *dev, uint64_t *wake)
 {
 	bool slices = !dev->planned_ns || dev->planned_ns < 2 * dev->engine->slice_ns || dev->gone;
+	bool calls = !list_empty(&dev->calls) && (dev->map_kernel || dev->gone);
 
 	*wake = UINT64_MAX;
-	if (!list_empty(&dev->calls) && (dev->calls_turn || !dev->engine->sched.entries)) {
+	if (calls && (dev->calls_turn || !dev->engine->sched.entries)) {
 		dev->calls_turn = false;
 		begin_calls(dev);
 		return true;
@@ -161,7 +165,7 @@ static bool find_work(struct gp_device *dev, uint64_t *wake)
 	dev->calls_turn = true;
 	if (slices && begin_slice(dev, wake))
 		return true;
-	return !list_empty(&dev->calls);
+	return calls && !list_empty(&dev->calls);
 }
 
 /* Engine's lock held, not all the time. */
@@ -478,11 +482,13 @@ static void gpu_destroy(struct gp_device *dev)
 		pthread_join(dev->submitter, NULL);
 		pthread_join(dev->waiter, NULL);
 	}
-	for (uint32_t i = 0; i < G_N_ELEMENTS(dev->kernels); i++)
-		if (dev->kernels[i])
-			dev->ops->unload(dev->gpu, dev->kernels[i]);
+	if (dev->copy_kernel)
+		dev->ops->unload(dev->gpu, dev->copy_kernel);
+	if (dev->map_kernel)
+		dev->ops->unload(dev->gpu, dev->map_kernel);
 	gp_gpu_blocks_free(dev);
 	dev->ops->close(dev->gpu);
+	pthread_cond_destroy(&dev->made);
 	pthread_cond_destroy(&dev->flying);
 	pthread_cond_destroy(&dev->wake);
 	pthread_mutex_destroy(&dev->blocks_lock);
@@ -512,6 +518,7 @@ static struct gp_device *gpu_create(struct gpgpu_engine *engine, const struct gp
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&dev->wake, &attr);
 	pthread_cond_init(&dev->flying, &attr);
+	pthread_cond_init(&dev->made, &attr);
 	pthread_condattr_destroy(&attr);
 	g_strlcpy(engine->title, dev->info.title, sizeof(engine->title));
 	g_strlcpy(engine->target, dev->info.target, sizeof(engine->target));
@@ -537,21 +544,68 @@ static struct gp_gpu_code *make_kernel(struct gp_device *dev, enum gp_kernel ker
 	return code;
 }
 
-static bool gpu_start(struct gp_device *dev, GError **error)
+struct gp_gpu_code *gp_gpu_map_kernel(struct gp_device *dev)
 {
-	static const enum gp_kernel needed[] = { GP_KERNEL_MAP_OPS, GP_KERNEL_COPY };
-	char why[GP_MESSAGE] = "";
+	struct gp_gpu_code *code;
 
-	for (size_t i = 0; i < G_N_ELEMENTS(needed); i++) {
-		dev->kernels[needed[i]] = make_kernel(dev, needed[i], why);
-		if (dev->kernels[needed[i]])
-			continue;
-		g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_FAILED,
-			    "%s: a part of its own does not load: %s", dev->info.title, why);
-		return false;
+	pthread_mutex_lock(&dev->engine->lock);
+	while (!dev->map_kernel && !dev->map_kernel_failed)
+		pthread_cond_wait(&dev->made, &dev->engine->lock);
+	code = dev->map_kernel;
+	pthread_mutex_unlock(&dev->engine->lock);
+	return code;
+}
+
+/* There is no map kernel, and never will be: maps cannot be used, which is as if the device were lost. */
+static void make_failed(struct gp_device *dev, const char *why)
+{
+	char text[GP_MESSAGE + 64];
+	bool tell;
+
+	pthread_mutex_lock(&dev->engine->lock);
+	dev->map_kernel_failed = true;
+	tell = dev->lost_fn && !dev->stopping;
+	dev->gone = true;
+	pthread_cond_broadcast(&dev->made);
+	pthread_cond_signal(&dev->wake);
+	pthread_mutex_unlock(&dev->engine->lock);
+	g_snprintf(text, sizeof(text), "a part of the device's own does not load: %s", why);
+	if (tell)
+		dev->lost_fn(dev->lost_opaque, GPGPU_LOSS_UNKNOWN, true, text);
+}
+
+static void *make_thread(void *opaque)
+{
+	struct gp_device *dev = opaque;
+	char why[GP_MESSAGE] = "";
+	struct gp_gpu_code *code = make_kernel(dev, GP_KERNEL_MAP_OPS, why);
+
+	if (!code) {
+		make_failed(dev, why);
+		return NULL;
 	}
+	pthread_mutex_lock(&dev->engine->lock);
+	dev->map_kernel = code;
+	pthread_cond_broadcast(&dev->made);
+	pthread_cond_signal(&dev->wake);
+	pthread_mutex_unlock(&dev->engine->lock);
+	return NULL;
+}
+
+static void gpu_stop(struct gp_device *dev)
+{
+	pthread_mutex_lock(&dev->engine->lock);
+	dev->stopping = true;
+	pthread_mutex_unlock(&dev->engine->lock);
+	if (dev->making)
+		pthread_join(dev->maker, NULL);
+	dev->making = false;
+}
+
+static bool start_threads(struct gp_device *dev)
+{
 	if (pthread_create(&dev->submitter, NULL, submit_thread, dev))
-		goto fail;
+		return false;
 	if (!pthread_create(&dev->waiter, NULL, wait_thread, dev)) {
 		dev->started = true;
 		return true;
@@ -561,7 +615,23 @@ static bool gpu_start(struct gp_device *dev, GError **error)
 	pthread_cond_signal(&dev->wake);
 	pthread_mutex_unlock(&dev->engine->lock);
 	pthread_join(dev->submitter, NULL);
-fail:
+	return false;
+}
+
+static bool gpu_start(struct gp_device *dev, GError **error)
+{
+	char why[GP_MESSAGE] = "";
+
+	/* A small one, at once: where it can be made and loaded, so can others. */
+	dev->copy_kernel = make_kernel(dev, GP_KERNEL_COPY, why);
+	if (!dev->copy_kernel) {
+		g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_FAILED,
+			    "%s: a part of its own does not load: %s", dev->info.title, why);
+		return false;
+	}
+	dev->making = !pthread_create(&dev->maker, NULL, make_thread, dev);
+	if (dev->making && start_threads(dev))
+		return true;
 	g_set_error(error, G_FILE_ERROR, G_FILE_ERROR_NOMEM, "cannot start the device's threads");
 	return false;
 }
@@ -570,6 +640,7 @@ const struct gp_device_ops gp_device_gpu = {
 	.name = "gpu",
 	.create = gpu_create,
 	.start = gpu_start,
+	.stop = gpu_stop,
 	.destroy = gpu_destroy,
 	.kick = gpu_kick,
 	.interrupt = gpu_interrupt,

@@ -165,6 +165,15 @@ static bool open_device(struct gpgpu_engine *engine, const struct gpgpu_engine_o
 	return engine->compiler && (!engine->ops->start || engine->ops->start(engine->device, error));
 }
 
+static void end_compiler(struct gpgpu_engine *engine)
+{
+	if (engine->compiler)
+		gp_compiler_stop(engine->compiler);
+	if (engine->device && engine->ops->stop)
+		engine->ops->stop(engine->device);
+	gp_compiler_free(engine->compiler);
+}
+
 struct gpgpu_engine *gpgpu_engine_new(const struct gpgpu_engine_options *options, GError **error)
 {
 	uint32_t slice_us = options->slice_us ? options->slice_us : DEFAULT_SLICE_US;
@@ -207,7 +216,7 @@ struct gpgpu_engine *gpgpu_engine_new(const struct gpgpu_engine_options *options
 	return engine;
 
 fail:
-	gp_compiler_free(engine->compiler);
+	end_compiler(engine);
 	if (engine->device)
 		engine->ops->destroy(engine->device);
 	pthread_cond_destroy(&engine->timer_cond);
@@ -223,7 +232,7 @@ void gpgpu_engine_free(struct gpgpu_engine *engine)
 	if (!engine)
 		return;
 	/* Ends the compiles that sessions left behind; they hold the last references to them. */
-	gp_compiler_free(engine->compiler);
+	end_compiler(engine);
 	pthread_mutex_lock(&engine->lock);
 	engine->quit = true;
 	pthread_cond_signal(&engine->timer_cond);

@@ -210,6 +210,8 @@ gp_handler gp_cmd_job_cancel, gp_cmd_dispatch, gp_cmd_copy, gp_cmd_nop, gp_cmd_p
 /* compile.c */
 struct gp_compiler *gp_compiler_new(struct gpgpu_engine *engine, const struct gpgpu_engine_options *options,
 				    GError **error);
+/* gp_compiler_stop() - from now on what asks it is refused, and who waits for an answer gets none. */
+void gp_compiler_stop(struct gp_compiler *compiler);
 void gp_compiler_free(struct gp_compiler *compiler);
 /* gp_compiles_cancel() - answer @ctx's (NULL: all) programs in the making. Session's lock. */
 void gp_compiles_cancel(struct gpgpu_session *s, const struct gp_context *ctx, struct gp_result result,

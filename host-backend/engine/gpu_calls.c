@@ -76,7 +76,7 @@ struct gpu_launch *gp_gpu_calls_launch(struct gp_device *dev, struct list *calls
 	launch->args->ops = ops;
 	launch->args->num_ops = num_ops;
 	launch->args->count = 1;
-	launch->code = dev->kernels[GP_KERNEL_MAP_OPS];
+	launch->code = gp_gpu_map_kernel(dev);
 	return launch;
 }
 

@@ -47,10 +47,14 @@ static struct gpu_launch *make_launch(struct gp_device *dev, struct look *look, 
 	uint64_t text_bytes = gp_gpu_room(GP_LOG_ENTRIES * GP_LOG_TEXT);
 	struct gpu_launch *launch =
 		gp_gpu_launch_new(dev, GPU_LOOK, gp_gpu_room(ops_bytes) + logs * text_bytes);
+	struct gp_gpu_code *code = gp_gpu_map_kernel(dev);
 	struct gp_map_op *ops;
 
-	if (!launch)
+	if (!launch || !code) {
+		if (launch)
+			gp_gpu_launch_free(dev, launch);
 		return NULL;
+	}
 	ops = gp_gpu_take(launch->block, ops_bytes);
 	memcpy(ops, look->ops->data, ops_bytes);
 	for (uint32_t i = 0; i < look->ops->len; i++)
@@ -59,7 +63,7 @@ static struct gpu_launch *make_launch(struct gp_device *dev, struct look *look, 
 	launch->args->ops = ops;
 	launch->args->num_ops = look->ops->len;
 	launch->args->count = 1;
-	launch->code = dev->kernels[GP_KERNEL_MAP_OPS];
+	launch->code = code;
 	launch->looked_at = g_ptr_array_ref(look->of);
 	return launch;
 }

@@ -78,9 +78,9 @@ struct gp_device {
 	const struct gp_gpu_ops *ops;
 	struct gp_gpu *gpu;
 	struct gp_gpu_info info;
-	struct gp_gpu_code *kernels[GP_KERNEL_COPY + 1]; /* those that are no program's */
-	pthread_t submitter, waiter;
-	bool started;
+	struct gp_gpu_code *copy_kernel;
+	pthread_t submitter, waiter, maker;
+	bool started, making; /* threads that are to be joined */
 	struct gp_clock clock; /* the submitter's */
 	gpgpu_lost_fn *lost_fn;
 	void *lost_opaque;
@@ -90,6 +90,9 @@ struct gp_device {
 	uint64_t blocks_kept; /* bytes */
 
 	/* engine's lock */
+	struct gp_gpu_code *map_kernel; /* NULL: it is being made, or could not be */
+	bool map_kernel_failed, stopping;
+	pthread_cond_t made; /* one of these is set */
 	pthread_cond_t wake; /* the submitter's */
 	pthread_cond_t flying; /* the waiter's: there is something to wait for */
 	struct list launches; /* queued on the GPU, oldest first */
@@ -105,6 +108,9 @@ struct gp_device {
 	bool gone; /* for good */
 	bool quit;
 };
+
+/* device_gpu.c: gp_gpu_map_kernel() - wait until there is one. No lock held. Return: NULL: there will be none. */
+struct gp_gpu_code *gp_gpu_map_kernel(struct gp_device *dev);
 
 /* gpu_memory.c: blocks. Any thread. */
 

@@ -152,7 +152,7 @@ static bool begin_copy(struct gp_device *dev, struct gpu_slice *slice, struct li
 		return no_memory(slice);
 	launch->args->copy = copy;
 	launch->args->count = (copy.size + GP_COPY_LANE - 1) / GP_COPY_LANE;
-	launch->code = dev->kernels[GP_KERNEL_COPY];
+	launch->code = dev->copy_kernel;
 	add(slice, launch, ready);
 	return true;
 }
