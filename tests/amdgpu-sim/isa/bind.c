@@ -66,7 +66,7 @@ static void touch_vcc(struct uop *u, bool write)
 }
 
 /* Operands of memory instructions as the instruction really uses them. */
-static const char *memory_operands(struct uop *u)
+const char *isa_memory_operands(struct uop *u)
 {
 	bool store = u->sem && u->sem->flags & F_STORE;
 
@@ -115,9 +115,11 @@ const char *isa_bind(struct uop *u)
 
 	if (!sem)
 		return "not known to this simulator";
-	why = u->enc >= SMEM ? memory_operands(u) : NULL;
+	why = u->enc >= SMEM ? isa_memory_operands(u) : NULL;
 	if (why)
 		return why;
+	if (sem->flags & F_RELATIVE && sem->kind & 1 && u->src[0].kind != OPD_VGPR)
+		return "a relative source that is no vector register";
 	u->run = sem->run;
 	if (u->enc == SOPK)
 		sopk_operands(u);

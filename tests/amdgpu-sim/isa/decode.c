@@ -68,6 +68,8 @@ static const char *operand(const struct uop *u, const struct fields *f, char let
 		o->kind = u->gfx == SIM_GFX1030 && code == 125 ? OPD_NULL : OPD_SGPR;
 		if (u->gfx != SIM_GFX1030 && code == 125)
 			return "a reserved scalar register";
+		if (o->size > 1 && code == 124)
+			return "m0 and what is behind it";
 		if (o->kind == OPD_SGPR && o->size > 1 && code & (o->size > 2 ? 3 : 1))
 			return "a scalar register that is not aligned";
 		if (code + o->size > 128)
@@ -83,6 +85,39 @@ static const char *operand(const struct uop *u, const struct fields *f, char let
 		return "a reserved source";
 	}
 	return NULL;
+}
+
+/* Instructions that take registers of one kind only where the field could name more. */
+static bool kinds_fit(const struct uop *u)
+{
+	static const char *const registers[] = { "s_setpc_b64", "s_cbranch_join", "s_rfe_b64",
+						 "s_movrels_b32", "s_movrels_b64" };
+
+	for (unsigned int i = 0; i < sizeof(registers) / sizeof(*registers); i++)
+		if (u->src[0].kind != OPD_SGPR && !strcmp(u->row->name, registers[i]))
+			return false;
+	if (!strncmp(u->row->name, "v_writelane", 11))
+		return u->src[0].kind != OPD_VGPR && u->src[1].kind != OPD_VGPR;
+	if (!strncmp(u->row->name, "v_read", 6))
+		return u->src[0].kind == OPD_VGPR && u->src[1].kind != OPD_VGPR;
+	if (!strncmp(u->row->name, "v_movrels", 9) && u->enc == VOP3 && u->src[0].kind == OPD_SPECIAL)
+		return true; /* printed by LLVM, refused when it is bound */
+	if (!strcmp(u->row->name, "v_accvgpr_read_b32") && u->src[0].kind == OPD_SPECIAL)
+		return true;
+	if (!strncmp(u->row->name, "v_swap", 6) || !strncmp(u->row->name, "v_movrels", 9) ||
+	    !strcmp(u->row->name, "v_accvgpr_read_b32") || !strcmp(u->row->name, "v_accvgpr_mov_b32"))
+		return u->src[0].kind == OPD_VGPR;
+	if (u->gfx == SIM_GFX908 && u->enc == MUBUF && u->glc) /* these give nothing back there */
+		return !strstr(u->row->name, "atomic_add_f32") && !strstr(u->row->name, "atomic_pk");
+	if (!strcmp(u->row->name, "v_mqsad_u32_u8"))
+		return u->src[2].kind == OPD_VGPR || u->src[2].kind == OPD_SPECIAL;
+	if (u->gfx == SIM_GFX90A && u->enc >= VOP1_DPP && u->enc <= VOP2_DPP &&
+	    (u->dpp_ctrl & 0x1f0) != 0x150)
+		return u->dst.size == 1 && u->src[0].size == 1;
+	for (unsigned int i = 1; i < 3; i++)
+		if (u->src[i].mask && u->src[i].code >= 126)
+			return false;
+	return true;
 }
 
 /* The operands that the row's shape names; sources of vector and scalar instructions in order. */
@@ -505,6 +540,10 @@ uint32_t isa_decode(enum sim_gfx gfx, uint32_t wave, const uint32_t *words, size
 	literal = literal || (u->enc == SOPK && !strcmp(u->row->name, "s_setreg_imm32_b32"));
 	if (literal && u->enc == VOP3 && gfx != SIM_GFX1030) {
 		*why = "a literal in VOP3";
+		return 0;
+	}
+	if (!kinds_fit(u)) {
+		*why = "an operand of the wrong kind";
 		return 0;
 	}
 	if (!mods_fit(u)) {

@@ -198,7 +198,7 @@ static inline int32_t s24(uint32_t x)
 	X(v_lerp_u8, U_ALL, 0, 0, W, W, W, W, lerp8(A, B, C)) \
 	X(v_cvt_pk_u16_u32, U_ALL, 0, 0, W, W, W, NO, low_u16(A) | low_u16(B) << 16) \
 	X(v_cvt_pk_i16_i32, U_ALL, 0, 0, W, W, W, NO, to_i16(SA, true) | to_i16(SB, true) << 16) \
-	X(v_pack_b32_f16, U_RUN, 0, 0, W, H, H, NO, A | B << 16) \
+	X(v_pack_b32_f16, U_RUN, 0, 0, W, T_F16, T_F16, NO, A | B << 16) \
 	X(v_add_u16, U_ADD, 0, 0, H, H, H, NO, to_u16((int)(A + B), CLAMP)) \
 	X(v_sub_u16, U_ADD, 0, 0, H, H, H, NO, to_u16((int)(A - B), CLAMP)) \
 	X(v_subrev_u16, U_ADD, 0, 0, H, H, H, NO, to_u16((int)(B - A), CLAMP)) \

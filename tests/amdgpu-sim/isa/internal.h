@@ -263,6 +263,7 @@ const struct sem *isa_sem(const struct row *row);
 uint8_t isa_cpu(enum sim_gfx gfx);
 /* bind.c: the spans and constants; return: NULL or what is wrong with it. */
 const char *isa_bind(struct uop *u);
+const char *isa_memory_operands(struct uop *u);
 
 /* print.c */
 void isa_print(const struct uop *u, char *text, size_t room);

@@ -264,7 +264,7 @@ static void swizzle(struct wave *w, const struct uop *u)
 	for (unsigned int i = 0; i < w->size; i++) {
 		unsigned int lane;
 
-		if (u->imm >> 15 && (u->imm & 0x6000) == 0) {
+		if ((u->imm & 0xff00) == 0x8000) {
 			lane = (i & ~3u) | (u->imm >> 2 * (i & 3) & 3);
 		} else if (u->imm >= 0xc000) { /* rotate */
 			unsigned int keep = u->imm & 31, by = u->imm >> 5 & 31;

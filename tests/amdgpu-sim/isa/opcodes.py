@@ -87,7 +87,7 @@ def vop3(base):
             return
         for vdst in (12, 0):
             for n in (3, 2, 1, 0):
-                for scalars in ((), (2,), (1,), (0,), (0, 1), (0, 1, 2)):
+                for scalars in ((), (2,), (1,), (1, 2), (0,), (0, 1), (0, 1, 2)):
                     src = [0, 0, 0]
                     for i in range(n):
                         src[i] = (24, 36, 48)[i] + (0 if i in scalars else V)
@@ -226,7 +226,7 @@ def rows_of(encoding, cpu, attr):
             shape = operands(rest, fields, encoding.mask) if rest else ''
             if encoding.name == 'SOPP' and rest:
                 shape = 'i'
-            wanted = 'atomic' in name if encoding.name.endswith('RTN') else not name.startswith(('v_mfma', 'v_interp'))
+            wanted = 'atomic' in name if encoding.name.endswith('RTN') else not name.startswith(('v_mfma', 'v_interp', 's_atc_probe', 's_waitcnt_depctr'))
             if shape is not None and wanted:
                 found[op] = (words, name, shape)
     probes, owner = [], []

@@ -68,13 +68,15 @@ static void constant(struct out *o, const struct uop *u, const struct opd *d, un
 		bool half = type == T_F16 || type == T_B16 || type == T_I16;
 		uint32_t value = u->word[u->size / 4 - 1];
 
-		add(o, "0x%x", half && u->enc != VOP3P ? value & 0xffff : value);
+		add(o, "0x%x",
+		    half && u->enc != VOP3P && !strchr(u->row->shape, 'L') ? value & 0xffff : value);
 	} else if (d->code <= 208) {
 		add(o, "%d", d->code <= 192 ? d->code - 128 : 192 - d->code);
-	} else if (d->code == 248 && type == T_F64) {
+	} else if ((type == T_B16 || type == T_I16) && u->enc != VOP3P && d->code >= 240 &&
+		   strncmp(u->row->name, "v_ldexp", 7)) {
+		add(o, "0x%x", (unsigned int)isa_constant(u, d, type));
+	} else if (d->code == 248 && d->size == 2 && !d->mask) {
 		add(o, "0.15915494309189532");
-	} else if (d->code == 248 && (type == T_F16 || type == T_B16)) {
-		add(o, "0.15915494");
 	} else {
 		add(o, "%s", reals[d->code - 240]);
 	}
@@ -123,11 +125,10 @@ static void source(struct out *o, const struct uop *u, unsigned int i)
 		return;
 	}
 	/* "-1" would be read as one number */
-	add(o, "%s%s%s", neg ? d->kind == OPD_CONST && !abs && d->code < 209 ? "neg(" : "-" : "",
-	    abs ? "|" : "", sext ? "sext(" : "");
+	add(o, "%s%s%s", neg ? d->kind == OPD_CONST && !abs ? "neg(" : "-" : "", abs ? "|" : "",
+	    sext ? "sext(" : "");
 	plain(o, u, d, type);
-	add(o, "%s%s%s", sext ? ")" : "", abs ? "|" : "",
-	    neg && d->kind == OPD_CONST && !abs && d->code < 209 ? ")" : "");
+	add(o, "%s%s%s", sext ? ")" : "", abs ? "|" : "", neg && d->kind == OPD_CONST && !abs ? ")" : "");
 }
 
 static void operands(struct out *o, const struct uop *u)
@@ -187,6 +188,8 @@ static void vop3_tail(struct out *o, const struct uop *u)
 			bits_of(o, "neg_lo", u->neg, n);
 		if (!mix && u->abs)
 			bits_of(o, "neg_hi", u->abs, n);
+	} else if (u->op_sel && !strncmp(u->row->name, "v_permlane", 10)) {
+		bits_of(o, "op_sel", u->op_sel, 2);
 	} else if (u->op_sel) {
 		bits_of(o, "op_sel", (u->op_sel & ((1u << n) - 1)) | (u->op_sel >> 3 & 1) << n, n + 1);
 	}
@@ -242,12 +245,46 @@ static void dpp_tail(struct out *o, const struct uop *u)
 					 : "row_xmask",
 		    n);
 	add(o, " row_mask:0x%x bank_mask:0x%x%s%s", u->row_mask, u->bank_mask,
-	    u->bound_ctrl ? " bound_ctrl:0" : "", u->fi ? " fi:1" : "");
+	    u->bound_ctrl ? " bound_ctrl:1" : "", u->fi ? " fi:1" : "");
 }
 
 static void cache_bits(struct out *o, const struct uop *u)
 {
 	add(o, "%s%s%s", u->glc ? " glc" : "", u->slc ? " slc" : "", u->dlc ? " dlc" : "");
+}
+
+static bool power_of_two(unsigned int x)
+{
+	return x && !(x & (x - 1));
+}
+
+/* The macros of ds_swizzle_b32's offset. */
+static void swizzle(struct out *o, unsigned int imm)
+{
+	unsigned int and = imm & 31, or = imm >> 5 & 31, xor = imm >> 10 & 31, size = 32 - and;
+
+	if (!imm)
+		return;
+	add(o, " offset:");
+	if ((imm & 0xff00) == 0x8000) {
+		add(o, "swizzle(QUAD_PERM,%u,%u,%u,%u)", imm & 3, imm >> 2 & 3, imm >> 4 & 3, imm >> 6 & 3);
+	} else if (imm & 0x8000) {
+		add(o, "%u", imm);
+	} else if (and== 31 && !or &&power_of_two(xor)) {
+		add(o, "swizzle(SWAP,%u)", xor);
+	} else if (and== 31 && !or &&xor&&power_of_two(xor+1)) {
+		add(o, "swizzle(REVERSE,%u)", xor+1);
+	} else if (size > 1 && power_of_two(size) && or < size && !xor) {
+		add(o, "swizzle(BROADCAST,%u,%u)", size, or);
+	} else {
+		add(o, "swizzle(BITMASK_PERM,\"");
+		for (unsigned int bit = 16; bit; bit >>= 1) {
+			unsigned int zero = (or ^xor) & bit, one = (((bit & and) | or) ^ xor) & bit;
+
+			add(o, "%s", zero == one ? zero ? "1" : "0" : zero ? "i" : "p");
+		}
+		add(o, "\")");
+	}
 }
 
 static void memory(struct out *o, const struct uop *u)
@@ -264,10 +301,11 @@ static void memory(struct out *o, const struct uop *u)
 		}
 	}
 	if (u->enc == DS) {
-		bool two = strstr(u->row->name, "2_") || strstr(u->row->name, "2st64");
+		bool two = !strncmp(u->row->name, "ds_read2", 8) || !strncmp(u->row->name, "ds_write2", 9) ||
+			   !strncmp(u->row->name, "ds_wrxchg2", 10);
 
 		if (strstr(u->row->name, "swizzle")) {
-			add(o, " offset:0x%x", u->imm);
+			swizzle(o, u->imm);
 		} else if (two) {
 			if (u->imm & 255)
 				add(o, " offset0:%u", u->imm & 255);
@@ -294,7 +332,7 @@ static void mubuf(struct out *o, const struct uop *u)
 	if (!*u->row->shape)
 		return;
 	separate(o);
-	plain(o, u, u->dst.kind ? &u->dst : &u->src[1], T_B32);
+	plain(o, u, u->src[1].kind ? &u->src[1] : &u->dst, T_B32);
 	separate(o);
 	plain(o, u, &u->src[0], T_B32);
 	separate(o);
@@ -346,7 +384,7 @@ static void hwreg(struct out *o, const struct uop *u)
 	unsigned int id = u->imm & 63, at = u->imm >> 6 & 31, width = (u->imm >> 11) + 1u;
 	bool new = u->gfx == SIM_GFX1030;
 	bool known = id < sizeof(names) / sizeof(*names) && names[id] && (id < 20 || new) &&
-		     !(id == 4 && new) && !(id >= 16 && id <= 19 && new);
+		     !(id == 4 && new);
 
 	separate(o);
 	if (known)
@@ -419,7 +457,26 @@ static void sendmsg(struct out *o, const struct uop *u)
 	if (id < sizeof(names) / sizeof(*names) && names[id] && u->imm == id)
 		add(o, " sendmsg(%s)", names[id]);
 	else
-		add(o, " sendmsg(%u, %u, %u)", id, u->imm >> 4 & 7, u->imm >> 8 & 3);
+		add(o, " %u", u->imm);
+}
+
+static void gpr_idx(struct out *o, unsigned int bits)
+{
+	static const char *const names[] = { "SRC0", "SRC1", "SRC2", "DST" };
+	const char *comma = "";
+
+	if (bits > 15) {
+		add(o, " 0x%x", bits);
+		return;
+	}
+	add(o, " gpr_idx(");
+	for (unsigned int i = 0; i < 4; i++) {
+		if (!(bits >> i & 1))
+			continue;
+		add(o, "%s%s", comma, names[i]);
+		comma = ",";
+	}
+	add(o, ")");
 }
 
 static void sopp(struct out *o, const struct uop *u)
@@ -436,15 +493,20 @@ static void sopp(struct out *o, const struct uop *u)
 		sendmsg(o, u);
 		return;
 	}
-	if (!strcmp(name, "s_endpgm") && !u->imm)
+	if (!strcmp(name, "s_endpgm")) {
+		if (u->imm)
+			add(o, " %u", u->imm);
 		return;
+	}
 	for (unsigned int i = 0; i < 4; i++)
 		if (!strcmp(name, hex[i])) {
 			add(o, " 0x%x", u->imm);
 			return;
 		}
-	if (strchr(u->row->shape, 'i'))
-		add(o, " %u", u->imm);
+	if (!strcmp(name, "s_set_gpr_idx_mode"))
+		gpr_idx(o, u->imm);
+	else if (strchr(u->row->shape, 'i'))
+		add(o, u->imm <= 64 || strstr(name, "branch") ? " %u" : " 0x%x", u->imm);
 }
 
 void isa_print(const struct uop *u, char *text, size_t room)
@@ -477,6 +539,10 @@ void isa_print(const struct uop *u, char *text, size_t room)
 		break;
 	default:
 		operands(&o, u);
+		if (!strcmp(u->row->name, "s_set_gpr_idx_on")) {
+			add(&o, ",");
+			gpr_idx(&o, u->word[0] >> 8 & 255);
+		}
 		if (u->enc == VOP3 || u->enc == VOP3P)
 			vop3_tail(&o, u);
 		else if (u->sdwa)
@@ -498,6 +564,8 @@ uint32_t sim_disassemble(enum sim_gfx gfx, const uint8_t *code, size_t size, uin
 	if (!n)
 		return 0;
 	u.pc = pc;
+	if (u.enc >= SMEM && isa_memory_operands(&u))
+		return 0;
 	isa_print(&u, text, room);
 	return n;
 }
