@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * test_images.c - what the compiler makes is what the loader takes: on every generation, also those that nothing executes
+ * here.
+ *
+ * The loader's tables were written from the same public pages as the compiler's, but believe nothing of each other. GPGPU_JIT
+ * names the compiler.
+ */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+#include "amdgpu/private.h"
+#include "rt/launch.h"
+
+/* Where a large kernel is tried too, which takes seconds; on gfx900 and gfx1030 others run it. */
+static const char *const large[] = { "gfx942", "gfx1100", "gfx1200" };
+
+static bool has_large(const char *name)
+{
+	for (size_t i = 0; i < sizeof(large) / sizeof(*large); i++)
+		if (!strcmp(large[i], name))
+			return true;
+	return false;
+}
+
+static void check(const struct gp_generation *gen, struct gp_jit *jit, enum gp_kernel kernel)
+{
+	struct gp_gpu_code code = { 0 };
+	char why[GP_MESSAGE] = "";
+	struct gp_verdict verdict;
+	struct gp_image *image = gp_jit_kernel(jit, kernel, &verdict);
+
+	ck_assert_msg(image, "%s: %s", gen->name, verdict.message);
+	ck_assert_uint_le(image->code_bytes, image->map_bytes);
+	ck_assert_msg(gp_load_check(gen, image->code, image->code_bytes, image->entry, &code, why), "%s: %s",
+		      gen->name, why);
+	ck_assert_uint_eq(code.private_bytes, image->scratch_bytes);
+	ck_assert_uint_ge(((code.rsrc1 & 0x3f) + 1) * gen->vgpr_code, image->vgprs);
+	gp_image_unref(image);
+}
+
+START_TEST(every_generation)
+{
+	size_t count;
+	const struct gp_generation *gen = &gp_generations(&count)[_i];
+	struct gp_jit_options options = { .program = getenv("GPGPU_JIT"),
+					  .fd = -1,
+					  .cpu_seconds = 120,
+					  .memory = 2ull << 30,
+					  .target = gen->name };
+	struct gp_jit *jit = gp_jit_new(&options, NULL);
+
+	ck_assert_msg(jit, "no compiler; GPGPU_JIT names it");
+	check(gen, jit, GP_KERNEL_COPY);
+	if (has_large(gen->name))
+		check(gen, jit, GP_KERNEL_MAP_OPS);
+	gp_jit_free(jit);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("images");
+	TCase *tc = tcase_create("compiled");
+	SRunner *runner;
+	size_t count;
+	int failed;
+
+	gp_generations(&count);
+	tcase_set_timeout(tc, 300);
+	tcase_add_loop_test(tc, every_generation, 0, (int)count);
+	suite_add_tcase(suite, tc);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
