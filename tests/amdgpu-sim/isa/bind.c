@@ -108,6 +108,23 @@ static void sopk_operands(struct uop *u)
 	}
 }
 
+/* isa_spans() - which registers @u touches, from its operands. */
+void isa_spans(struct uop *u)
+{
+	u->vreads = u->vwrites = u->sreads = u->swrites = 0;
+	u->vtop = u->stop = 0;
+	for (unsigned int i = 0; i < 6; i++)
+		touch(u, &u->src[i], 0, u->src[i].size, false);
+	if (u->sem->flags & F_VCC)
+		touch_vcc(u, false);
+	touch(u, &u->dst, 0, u->dst.size, true);
+	touch(u, &u->sdst, 0, u->sdst.size, true);
+	if (u->sem->flags & F_SWAP) {
+		touch(u, &u->dst, 0, 1, false);
+		touch(u, &u->src[0], 0, 1, true);
+	}
+}
+
 const char *isa_bind(struct uop *u)
 {
 	const struct sem *sem = u->sem;
@@ -124,8 +141,8 @@ const char *isa_bind(struct uop *u)
 	if (u->enc == SOPK)
 		sopk_operands(u);
 	if (u->enc == SOPK && sem->flags & F_STORE) { /* s_setreg_b32 */
-		touch(u, &u->dst, 0, 1, false);
-		u->dst.size = 0;
+		u->src[0] = u->dst;
+		u->dst.kind = OPD_NONE;
 	}
 	if (sem->flags & F_ACC)
 		u->src[2] = u->dst;
@@ -138,14 +155,10 @@ const char *isa_bind(struct uop *u)
 				type = o->size == 2 ? T_B64 : T_B32;
 			o->value = isa_constant(u, o, o->mask ? T_MASK : type);
 		}
-		touch(u, o, 0, o->size, false);
 		if (u->gfx == SIM_GFX90A && u->enc >= VOP1 && u->enc <= VOP2_DPP && o->kind == OPD_VGPR &&
 		    o->size > 1 && o->code & 1)
 			return "vector registers that are not aligned";
 	}
-	if (sem->flags & F_VCC)
-		touch_vcc(u, false);
-	touch(u, &u->dst, 0, u->dst.size, true);
-	touch(u, &u->sdst, 0, u->sdst.size, true);
+	isa_spans(u);
 	return NULL;
 }

@@ -236,7 +236,7 @@ static void setreg(struct wave *w, const struct uop *u)
 {
 	unsigned int id = u->imm & 63, at = u->imm >> 6 & 31, width = (u->imm >> 11 & 31) + 1;
 	uint32_t mask = (uint32_t)((1ull << width) - 1) << at, room, *reg = hwreg(w, id, &room);
-	uint32_t value = u->sem->kind ? u->src[0].kind ? (uint32_t)u->src[0].value : 0 : w->s[u->dst.code];
+	uint32_t value = (uint32_t)(u->sem->kind ? u->src[0].value : isa_scalar(w, &u->src[0]));
 
 	if (!reg || reg == &room) {
 		isa_fault(w, SIM_FAULT_OPCODE, 0, -1, "hardware register %u cannot be written", id);

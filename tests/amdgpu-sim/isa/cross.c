@@ -150,7 +150,7 @@ const struct sem isa_sem_cross[] = {
 	{ "v_readfirstlane_b32", readlane, NULL, NULL, NULL, W, { W, 0, 0 }, U_LANE, C_VALU, 0, 0, 0, 0 },
 	{ "v_readlane_b32", readlane, NULL, NULL, NULL, W, { W, W, 0 }, U_LANE, C_VALU, 0, 1, 0, 0 },
 	{ "v_writelane_b32", writelane, NULL, NULL, NULL, W, { W, W, 0 }, U_LANE, C_VALU, 0, 0, 0, 0 },
-	{ "v_swap_b32", swap, NULL, NULL, NULL, W, { W, 0, 0 }, U_STRICT, C_VALU, 0, 0, 0, 0 },
+	{ "v_swap_b32", swap, NULL, NULL, NULL, W, { W, 0, 0 }, U_STRICT, C_VALU, F_SWAP, 0, 0, 0 },
 	{ "v_permlane16_b32", permlane, NULL, NULL, NULL, W, { W, W, W }, U_STRICT, C_VALU, 0, 0, 0, 0 },
 	{ "v_permlanex16_b32", permlane, NULL, NULL, NULL, W, { W, W, W }, U_STRICT, C_VALU, 0, 1, 0, 0 },
 	{ "v_movrels_b32", movrel, NULL, NULL, NULL, W, { W, 0, 0 }, U_MOVE, C_VALU, F_RELATIVE, 1, 0, 0 },

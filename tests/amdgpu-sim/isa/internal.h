@@ -136,6 +136,7 @@ enum {
 	F_D_ANYWAY = 1024, /* writes all lanes of the destination, exec or not */
 	F_FLUSH = 2048, /* flushes denormals whatever the mode says */
 	F_RELATIVE = 4096,
+	F_SWAP = 8192, /* both operands are written */
 };
 
 enum opd_kind { OPD_NONE, OPD_VGPR, OPD_SGPR, OPD_CONST, OPD_SPECIAL, OPD_NULL };
@@ -263,6 +264,7 @@ const struct sem *isa_sem(const struct row *row);
 uint8_t isa_cpu(enum sim_gfx gfx);
 /* bind.c: the spans and constants; return: NULL or what is wrong with it. */
 const char *isa_bind(struct uop *u);
+void isa_spans(struct uop *u);
 const char *isa_memory_operands(struct uop *u);
 
 /* print.c */

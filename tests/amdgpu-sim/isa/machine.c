@@ -252,14 +252,65 @@ static unsigned int flags_of(const struct wave *w, const struct uop *u)
 	return flags | (w->scc_undef && u->sem->flags & F_SCC_IN ? FLAG_UNDEF : 0);
 }
 
+/* @u with the vector registers that the index in m0 moves: sources 0 to 2 and the destination by its bits 12 to 15. */
+static const struct uop *indexed(struct wave *w, const struct uop *u, struct uop *moved)
+{
+	uint32_t index = w->s[124] & 0xff, which = w->s[124] >> 12 & 15;
+
+	if (w->su[124] & 0xf0ff) {
+		isa_fault(w, SIM_FAULT_REGISTER, 0, -1, "the index is undefined");
+		return u;
+	}
+	*moved = *u;
+	for (unsigned int i = 0; i < 3; i++)
+		if (which >> i & 1 && moved->src[i].kind == OPD_VGPR)
+			moved->src[i].code = (uint16_t)(moved->src[i].code + index);
+	if (which >> 3 & 1 && moved->dst.kind == OPD_VGPR)
+		moved->dst.code = (uint16_t)(moved->dst.code + index);
+	isa_spans(moved);
+	return moved;
+}
+
+/* Checks, execution and what follows from it; false after a fault. */
+static bool execute(struct wave *w, const struct uop *u)
+{
+	struct sim_machine *m = w->m;
+	unsigned int flags;
+	bool shadow = false;
+
+	if (u->vtop > w->vgprs || u->stop > w->sgprs) {
+		isa_fault(w, SIM_FAULT_REGISTER, 0, -1, "a register beyond the %u vector and %u scalar ones",
+			  w->vgprs, w->sgprs);
+		return false;
+	}
+	if (m->options.trace)
+		trace(m, w, u);
+	flags = flags_of(w, u);
+	if (flags & FLAG_PENDING && !isa_pending_check(w, u))
+		return false;
+	if (!isa_hazard_check(w, u))
+		return false;
+	if (flags & (FLAG_UNDEF | FLAG_UNWRITTEN)) {
+		shadow = true;
+		w->shadow_exec = isa_exec(w);
+		if (!isa_shadow_before(w, u))
+			return false;
+	}
+	count(m, w, u);
+	u->run(w, u);
+	if (shadow)
+		isa_shadow_after(w, u);
+	isa_hazard_note(w, u);
+	return !m->faulted;
+}
+
 /* One instruction of @w. @prev: the one that ran before it, to know what follows it. */
 static struct uop *step(struct wave *w, struct uop *prev)
 {
 	struct sim_machine *m = w->m;
 	uint64_t pc = w->pc;
-	struct uop *u = NULL;
-	unsigned int flags;
-	bool shadow = false;
+	const struct uop *run;
+	struct uop *u = NULL, moved;
 
 	if (prev)
 		u = prev->next && prev->next->pc == pc	     ? prev->next
@@ -280,29 +331,15 @@ static struct uop *step(struct wave *w, struct uop *prev)
 	w->at = u;
 	w->pc = pc + u->size;
 	m->instructions++;
-	if (u->vtop > w->vgprs || u->stop > w->sgprs) {
-		isa_fault(w, SIM_FAULT_REGISTER, 0, -1, "a register beyond the %u vector and %u scalar ones",
-			  w->vgprs, w->sgprs);
-		return NULL;
-	}
-	if (m->options.trace)
-		trace(m, w, u);
-	flags = flags_of(w, u);
-	if (flags & FLAG_PENDING && !isa_pending_check(w, u))
-		return NULL;
-	if (!isa_hazard_check(w, u))
-		return NULL;
-	if (flags & (FLAG_UNDEF | FLAG_UNWRITTEN)) {
-		shadow = true;
-		w->shadow_exec = isa_exec(w);
-		if (!isa_shadow_before(w, u))
+	if (w->gpr_idx && u->enc >= VOP1 && u->enc <= VOP2_DPP) {
+		run = indexed(w, u, &moved);
+		if (m->faulted)
 			return NULL;
+	} else {
+		run = u;
 	}
-	count(m, w, u);
-	u->run(w, u);
-	if (shadow)
-		isa_shadow_after(w, u);
-	isa_hazard_note(w, u);
+	if (!execute(w, run))
+		return NULL;
 	return m->faulted ? NULL : u;
 }
 
@@ -322,13 +359,20 @@ static bool over_limit(struct wave *w)
 	return false;
 }
 
-/* Waves at a barrier go on once all that have not ended are there. */
+/* Waves at a barrier go on once all are there; one that has ended never comes. */
 static void release_barrier(struct group *g)
 {
+	struct wave *waiting = NULL;
+
 	if (!g->waiting || g->waiting + g->ended < g->waves)
 		return;
-	for (uint32_t i = 0; i < g->waves; i++)
+	for (uint32_t i = 0; i < g->waves; i++) {
+		waiting = g->wave[i].at_barrier ? &g->wave[i] : waiting;
 		g->wave[i].at_barrier = false;
+	}
+	if (g->ended)
+		isa_fault(waiting, SIM_FAULT_BARRIER, 0, -1, "%u of %u waves ended without it", g->ended,
+			  g->waves);
 	g->waiting = 0;
 }
 

@@ -121,6 +121,7 @@ static bool buffer_addresses(struct wave *w, const struct uop *u, struct access 
 	uint32_t stride = r[1] >> 16 & 0x3fff, records = r[2], index_stride = 8u << (r[3] >> 21 & 3);
 	bool swizzle = r[1] >> 31, tid = r[3] >> 23 & 1;
 	uint32_t soffset = (uint32_t)isa_scalar(w, &u->src[4]);
+	uint64_t mine = w->dispatch->scratch + (uint64_t)w->slot * w->dispatch->scratch_wave_bytes;
 	const struct opd *o = &u->src[0];
 
 	if (tid && u->gfx != SIM_GFX1030)
@@ -143,6 +144,11 @@ static bool buffer_addresses(struct wave *w, const struct uop *u, struct access 
 			return false;
 		}
 		a->va[i] = base + soffset + at;
+		if (swizzle && tid &&
+		    (a->va[i] < mine || a->va[i] + u->sem->bytes > mine + w->dispatch->scratch_wave_bytes)) {
+			isa_fault(w, SIM_FAULT_MEMORY, a->va[i], (int)i, "scratch of another wave");
+			return false;
+		}
 	}
 	a->lanes[swizzle && tid ? PRIVATE : MEMORY] = exec;
 	a->row = index_stride * 4;

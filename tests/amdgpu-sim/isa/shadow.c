@@ -358,6 +358,8 @@ static bool lane_before(struct wave *w, const struct uop *u)
 /* isa_shadow_before() - false after a fault. */
 bool isa_shadow_before(struct wave *w, const struct uop *u)
 {
+	if (u->dpp)
+		w->shadow_exec &= isa_dpp_lanes(w, u);
 	w->shadow_any = false;
 	w->shadow_scalar = 0;
 	w->shadow_scc = false;
