@@ -10,7 +10,8 @@
  * (soc15.c, nv.c, soc21.c, soc24.c: external revisions; gfx_v*.c, sdma_v*.c: packets), Mesa 24 (sid.h,
  * ac_gpu_info.c, radv's and radeonsi's compute dispatch).
  *
- * Memory. All our mappings take the driver's default MTYPE (AMDGPU_VM_MTYPE_DEFAULT): local memory is then cached in
+ * Memory. Mappings take the driver's default MTYPE (AMDGPU_VM_MTYPE_DEFAULT), but for what the CPU changes
+ * meanwhile and the GPU only reads (memory.c: HOST_RO), which is not cached in the L2. By default local memory is then cached in
  * the L2, coherent between compute units by what the compiler emits for atomics and fences at device ("agent") scope;
  * system memory that is snooped is cached in the L2 on gfx9 too but for the GTT of a display-less driver
  * it may not be, so nothing rests on it: launches begin with an invalidate and end with a write-back

@@ -9,8 +9,11 @@
  * What the kinds are:
  *  - DEVICE: the card's memory where the CPU reaches enough of it, else the host's. Cached by the GPU as the driver has it
  *    by default (AMDGPU_VM_MTYPE_DEFAULT: on every generation cached in the L2).
- *  - HOST, HOST_RO: the host's memory, snooped by the GPU, and not cached in its L2 (MTYPE_UC), since the engine changes
- *    words there that a running program looks at (*env.stop). HOST_RO cannot be written by the GPU.
+ *  - HOST: the host's memory, snooped by the GPU, cached as DEVICE is: launches begin with an invalidate and end with a
+ *    write-back. So atomics of lanes are carried out in the L2; on memory that is not cached there they would be
+ *    PCI Express's, which knows no minimum, and need not exist at all.
+ *  - HOST_RO: the host's memory that the GPU cannot write, and that is not cached in its L2 (MTYPE_UC): what the CPU changes
+ *    there is seen by a program that is running and looks past its own caches (*env.stop).
  * None can be executed; code has buffer objects of its own (load.c).
  *
  * Cleared three times over: the driver clears what comes from the card (asked for by AMDGPU_GEM_CREATE_VRAM_CLEARED; newer
@@ -45,7 +48,7 @@ static const struct {
 				AMDGPU_VM_PAGE_READABLE | AMDGPU_VM_PAGE_WRITEABLE |
 					AMDGPU_VM_MTYPE_DEFAULT },
 	[GP_GPU_MEM_HOST] = { AMDGPU_GEM_DOMAIN_GTT, 0,
-			      AMDGPU_VM_PAGE_READABLE | AMDGPU_VM_PAGE_WRITEABLE | AMDGPU_VM_MTYPE_UC },
+			      AMDGPU_VM_PAGE_READABLE | AMDGPU_VM_PAGE_WRITEABLE | AMDGPU_VM_MTYPE_DEFAULT },
 	[GP_GPU_MEM_HOST_RO] = { AMDGPU_GEM_DOMAIN_GTT, 0, AMDGPU_VM_PAGE_READABLE | AMDGPU_VM_MTYPE_UC },
 };
 

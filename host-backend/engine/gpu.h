@@ -29,8 +29,8 @@ enum gp_gpu_mem {
 	 * what launches that have ended wrote, slowly, while none that runs writes it.
 	 */
 	GP_GPU_MEM_DEVICE,
-	GP_GPU_MEM_HOST, /* launches and what they refer to: the host's, coherent for both */
-	GP_GPU_MEM_HOST_RO, /* the same, that the GPU only reads */
+	GP_GPU_MEM_HOST, /* launches and what they refer to: the host's, coherent for both when none is under way */
+	GP_GPU_MEM_HOST_RO, /* the host's, that the GPU only reads, and sees changes of while a launch runs (*env.stop) */
 };
 
 enum gp_gpu_state {

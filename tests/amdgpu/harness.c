@@ -141,7 +141,7 @@ void make_gate(struct gate *g)
 {
 	g->code = must_load(KERNEL_GATE);
 	g->args = must_alloc(sizeof(*g->args), GP_GPU_MEM_HOST_RO);
-	g->word = must_alloc(4, GP_GPU_MEM_HOST);
+	g->word = must_alloc(4, GP_GPU_MEM_HOST_RO);
 	g->out = must_alloc(64 * 4, GP_GPU_MEM_DEVICE);
 	*g->args = (struct args){ 0, g->out, (const uint32_t *)g->word };
 }
