@@ -365,7 +365,7 @@ static bool is_well_formed(struct gp_verdict *verdict)
 	for (LLVMValueRef fn = LLVMGetNamedFunction(module, "gp_prog"); fn; fn = LLVMGetNextFunction(fn)) {
 		const char *name = LLVMGetValueName(fn);
 		bool ours = !strcmp(name, "gp_prog") || !strncmp(name, "gp_func_", 8) ||
-			    !strncmp(name, "gp_lookup_", 10);
+			    !strncmp(name, "gp_shared_", 10);
 
 		if (ours && !LLVMIsDeclaration(fn) && LLVMVerifyFunction(fn, LLVMReturnStatusAction))
 			return compiler_failed(verdict, "translation", "not well-formed");

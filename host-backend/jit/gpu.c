@@ -55,6 +55,10 @@ void gp_gpu_function(LLVMValueRef fn, const struct gp_generation *gen)
 		set(fn, not_needed[i], "");
 	set(fn, "target-cpu", gen->name);
 	set(fn, "target-features", gen->features);
+	/* Neither the library's nor a program's (bpf/cfg.c): so the stack has a size. */
+	LLVMAddAttributeAtIndex(fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+				LLVMCreateEnumAttribute(LLVMGetModuleContext(LLVMGetGlobalParent(fn)),
+							kind_of("norecurse"), 0));
 	snprintf(size, sizeof(size), "%u,%u", gen->wave, gen->wave);
 	set(fn, "amdgpu-flat-work-group-size", size);
 	set(fn, "uniform-work-group-size", "true");

@@ -111,6 +111,23 @@ static void rewrite(LLVMBuilderRef b, LLVMContextRef ctx, LLVMValueRef load, con
 	LLVMInstructionEraseFromParent(load);
 }
 
+/*
+ * Where pointers meet, one that is NULL is as good a pointer to global memory as any other; as it stands LLVM would take it
+ * for one to anywhere, and so what comes of them all.
+ */
+static void rewrite_nulls(LLVMContextRef ctx, LLVMValueRef v)
+{
+	LLVMTypeRef global = LLVMPointerTypeInContext(ctx, SPACE_GLOBAL), type = LLVMTypeOf(v);
+
+	if ((!LLVMIsAPHINode(v) && !LLVMIsASelectInst(v)) || LLVMGetTypeKind(type) != LLVMPointerTypeKind ||
+	    LLVMGetPointerAddressSpace(type))
+		return;
+	for (int i = 0; i < LLVMGetNumOperands(v); i++)
+		if (LLVMIsAConstantPointerNull(LLVMGetOperand(v, (unsigned int)i)))
+			LLVMSetOperand(v, (unsigned int)i,
+				       LLVMConstAddrSpaceCast(LLVMConstNull(global), type));
+}
+
 void gp_gpu_spaces(LLVMModuleRef mod)
 {
 	LLVMContextRef ctx = LLVMGetModuleContext(mod);
@@ -128,6 +145,7 @@ void gp_gpu_spaces(LLVMModuleRef mod)
 				accessed(v, kind, name);
 				LLVMSetMetadata(v, kind, NULL);
 				LLVMSetMetadata(v, copies, NULL);
+				rewrite_nulls(ctx, v);
 				if (LLVMIsALoadInst(v) && !LLVMGetVolatile(v) &&
 				    LLVMGetOrdering(v) == LLVMAtomicOrderingNotAtomic && name[0] &&
 				    !among(own, sizeof(own) / sizeof(*own), name))

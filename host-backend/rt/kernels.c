@@ -14,6 +14,7 @@
 #include "fuel.h"
 #include "launch.h"
 #include "loops.h"
+#include "maps.h"
 #include "mem.h"
 #include "rt.h"
 
@@ -42,7 +43,7 @@ GP_ALWAYS uint64_t gp_scramble(uint64_t x)
 GP_ALWAYS struct gp_thread gp_own_thread(const struct gp_launch *launch, uint64_t lane)
 {
 	struct gp_thread thread = {
-		.cpu = (uint32_t)lane % launch->num_cpus,
+		.cpu = (uint32_t)lane % launch->num_cpus & (GP_MAP_MAX_CPUS - 1), /* no GP_EVERY_CPU */
 		.random = gp_scramble(launch->seed + (launch->first + lane) * 0x9e3779b97f4a7c15ull),
 	};
 
@@ -92,7 +93,6 @@ GP_ALWAYS void gp_run_packet(const struct gp_launch *launch, struct gp_thread *t
 GP_KERNEL void gp_kernel_packets(struct gp_launch *launch)
 {
 	uint64_t lane = gp_lane_number(launch), began = launch->ticks ? gp_ticks() : 0, item, end;
-	struct gp_launch_part *part = NULL;
 	struct gp_thread thread;
 	uint32_t stop, ran = 0;
 
@@ -102,19 +102,18 @@ GP_KERNEL void gp_kernel_packets(struct gp_launch *launch)
 	item = launch->first + lane;
 	end = item + 1;
 	if (launch->parts) {
-		part = &launch->parts[item];
-		item = part->next;
-		end = part->end;
+		end = launch->parts[item].end;
+		item = launch->parts[item].next;
 	}
 	for (; item < end; item++, ran++) {
 		stop = gp_stop_value(&launch->env);
-		if (part && stop != GP_STOP_NONE)
+		if (launch->parts && stop != GP_STOP_NONE)
 			break;
 		gp_run_packet(launch, &thread, began, launch->order ? launch->order[item] : item,
 			      stop == GP_STOP_NOW);
 	}
-	if (part)
-		part->ran = ran;
+	if (launch->parts)
+		launch->parts[launch->first + lane].ran = ran;
 }
 
 /* --------------------------------------------------------------------- grids */

@@ -137,7 +137,12 @@ GP_RT uint64_t gp_rt_pkt_end(struct gp_lane *lane)
 
 GP_RT uint8_t *gp_rt_arg_base(struct gp_lane *lane, uint32_t n)
 {
+#if defined(__AMDGCN__)
+	/* One load whatever @n is, so that what it yields is global memory to LLVM; where there is no such buffer, none of it. */
+	return lane->env->args[n < lane->env->num_args ? n : 0].base;
+#else
 	return n < lane->env->num_args ? lane->env->args[n].base : NULL;
+#endif
 }
 
 GP_RT uint64_t gp_rt_arg_size(struct gp_lane *lane, uint32_t n)

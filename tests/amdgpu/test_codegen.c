@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * test_codegen.c - code for every generation of the table, looked at: kernel descriptors, what programs take, and which
+ * instructions they are made of.
+ *
+ * What a descriptor is to hold is written here from AMDGPUUsage.rst ("Kernel Descriptor", "Initial Kernel Execution
+ * State"), not from our table. What programs take is kept from growing by cost.txt beside this, which gpu-cost --table
+ * writes. The examples are arguments.
+ */
+#include <check.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "listing.h"
+#include "programs.h"
+
+#define MAX_PROGRAMS 32
+#define MAX_IMAGES   (MAX_PROGRAMS * 16)
+
+/* By AMDGPUUsage.rst: waves of our choice, how scratch is reached, what the descriptor's words say. */
+static const struct expected {
+	const char *name;
+	bool wave32;
+	bool architected; /* scratch needs no user registers; else a kernel gets its descriptor in four */
+	bool gfx12; /* no DX10_CLAMP, no IEEE_MODE */
+	bool user_15; /* of a chip that wants 15 user registers (LLVM: FeatureUserSGPRInit16Bug) */
+	uint32_t vgpr_granule;
+	bool every; /* all examples are compiled for it; for others the quick ones */
+} expected[] = {
+	{ "gfx900", .vgpr_granule = 4, .every = true },
+	{ "gfx906", .vgpr_granule = 4 },
+	{ "gfx908", .vgpr_granule = 4 },
+	{ "gfx90a", .vgpr_granule = 8 },
+	{ "gfx942", .architected = true, .vgpr_granule = 8 },
+	{ "gfx1010", .wave32 = true, .vgpr_granule = 8 },
+	{ "gfx1030", .wave32 = true, .vgpr_granule = 8, .every = true },
+	{ "gfx1100", .wave32 = true, .architected = true, .user_15 = true, .vgpr_granule = 8 },
+	{ "gfx1101", .wave32 = true, .architected = true, .vgpr_granule = 8 },
+	{ "gfx1102", .wave32 = true, .architected = true, .user_15 = true, .vgpr_granule = 8 },
+	{ "gfx1200", .wave32 = true, .architected = true, .gfx12 = true, .vgpr_granule = 8 },
+	{ "gfx1201", .wave32 = true, .architected = true, .gfx12 = true, .vgpr_granule = 8 },
+};
+#define NUM_EXPECTED (sizeof(expected) / sizeof(*expected))
+
+/* Programs whose frames, or registers, do not all fit: they may take scratch. All others take none. */
+static const char *const large[] = { "xdp_katran", "xdp_nat64", "xdp_syncookie" };
+
+/* Compiled for every generation; the others take seconds each. */
+static const char *const quick[] = { "histogram", "mandelbrot", "matmul", "saxpy", "xdp_lb" };
+
+static struct program programs[MAX_PROGRAMS];
+static size_t num_programs;
+
+struct made {
+	const struct expected *want;
+	const struct gp_generation *gen;
+	const struct program *program; /* NULL: a kernel that is no program's */
+	enum gp_kernel kernel;
+	struct gp_image *image;
+	struct gp_verdict verdict;
+};
+static struct made made[MAX_IMAGES];
+static size_t num_made;
+
+static bool among(const char *const *names, size_t count, const char *name)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!strncmp(names[i], name, strlen(names[i])) && name[strlen(names[i])] == ':')
+			return true;
+	return false;
+}
+#define AMONG(list, name) among(list, sizeof(list) / sizeof(*(list)), name)
+
+static const char *name_of(const struct made *m)
+{
+	return m->program ? m->program->name : m->kernel == GP_KERNEL_COPY ? "(copies)" : "(map operations)";
+}
+
+/* ---------------------------------------------------------------- compiling */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static size_t next;
+
+static void plan(void)
+{
+	for (size_t e = 0; e < NUM_EXPECTED; e++) {
+		for (size_t p = 0; p < num_programs; p++)
+			if (expected[e].every || AMONG(quick, programs[p].name))
+				made[num_made++] =
+					(struct made){ .want = &expected[e], .program = &programs[p] };
+		for (int k = GP_KERNEL_MAP_OPS; k <= GP_KERNEL_COPY; k++)
+			if (expected[e].every || k == GP_KERNEL_COPY)
+				made[num_made++] =
+					(struct made){ .want = &expected[e], .kernel = (enum gp_kernel)k };
+	}
+	for (size_t i = 0; i < num_made; i++)
+		made[i].gen = gp_generation_find(made[i].want->name);
+}
+
+static void *compile_some(void *opaque)
+{
+	const struct gp_generation *gen = NULL;
+	struct gp_jit *jit = NULL;
+
+	for (;;) {
+		struct made *m = NULL;
+
+		pthread_mutex_lock(&lock);
+		if (next < num_made)
+			m = &made[next++];
+		pthread_mutex_unlock(&lock);
+		if (!m)
+			break;
+		if (m->gen != gen) {
+			struct gp_jit_options options = { .program = getenv("GPGPU_JIT"),
+							  .fd = -1,
+							  .cpu_seconds = 120,
+							  .memory = 2ull << 30,
+							  .target = m->want->name };
+
+			gp_jit_free(jit);
+			gen = m->gen;
+			jit = gp_jit_new(&options, NULL);
+			if (!jit)
+				abort();
+		}
+		m->image = m->program ? gp_jit_compile(jit, &m->program->prog, &m->verdict)
+				      : gp_jit_kernel(jit, m->kernel, &m->verdict);
+	}
+	gp_jit_free(jit);
+	return NULL;
+}
+
+static void compile_all(void)
+{
+	pthread_t thread;
+
+	plan();
+	if (pthread_create(&thread, NULL, compile_some, NULL))
+		abort();
+	compile_some(NULL);
+	pthread_join(thread, NULL);
+}
+
+/* ------------------------------------------------------------------- tests */
+
+static uint32_t word(const struct gp_image *image, uint32_t at)
+{
+	uint32_t v;
+
+	memcpy(&v, (const uint8_t *)image->code + image->entry + at, sizeof(v));
+	return v;
+}
+
+START_TEST(table_is_whole)
+{
+	size_t count;
+	const struct gp_generation *gens = gp_generations(&count);
+
+	ck_assert_uint_eq(count, NUM_EXPECTED);
+	for (size_t i = 0; i < count; i++) {
+		ck_assert_str_eq(gens[i].name, expected[i].name);
+		ck_assert_uint_eq(gens[i].wave, expected[i].wave32 ? 32 : 64);
+		ck_assert_uint_eq(gens[i].vgpr_code, expected[i].vgpr_granule);
+	}
+}
+END_TEST
+
+START_TEST(all_compile)
+{
+	for (size_t i = 0; i < num_made; i++)
+		ck_assert_msg(made[i].image, "%s for %s: %s", name_of(&made[i]), made[i].want->name,
+			      made[i].verdict.message);
+}
+END_TEST
+
+/* Bytes 0.. of a descriptor, all of them. */
+START_TEST(descriptors)
+{
+	for (size_t i = 0; i < num_made; i++) {
+		const struct made *m = &made[i];
+		const struct expected *want = m->want;
+		const struct gp_image *image = m->image;
+		uint32_t rsrc1, rsrc2, user, properties;
+		int64_t code;
+
+		if (!image)
+			continue;
+		ck_assert_uint_eq(image->entry % 64, 0);
+		ck_assert_uint_le(image->entry + 64, image->code_bytes);
+		ck_assert_uint_eq(word(image, 0), 0); /* no local memory */
+		ck_assert_uint_eq(word(image, 4), image->scratch_bytes);
+		ck_assert_uint_eq(word(image, 8), 8); /* the address of the launch */
+		memcpy(&code, (const uint8_t *)image->code + image->entry + 16, sizeof(code));
+		ck_assert_int_eq((int64_t)image->entry + code, 0); /* code is what the image begins with */
+		for (uint32_t at = 24; at < 44; at += 4)
+			ck_assert_uint_eq(word(image, at), 0);
+		ck_assert_uint_eq(word(image, 12), 0);
+		ck_assert_uint_eq(word(image, 60), 0);
+
+		rsrc1 = word(image, 48);
+		/* Denormals are kept, rounding is to nearest; nothing privileged, no debugging, no priority. */
+		ck_assert_uint_eq(rsrc1 >> 12 & 0xff, 0xf0);
+		ck_assert_uint_eq(rsrc1 & (3u << 10 | 1u << 20 | 1u << 22 | 1u << 24 | 1u << 25 | 1u << 26 |
+					   3u << 27),
+				  0);
+		ck_assert_uint_eq(rsrc1 >> 21 & 1, !want->gfx12);
+		ck_assert_uint_eq(rsrc1 >> 23 & 1, !want->gfx12);
+		ck_assert_uint_eq(rsrc1 >> 29 & 3, want->wave32 ? 3 : 0); /* WGP_MODE, MEM_ORDERED */
+		ck_assert_uint_ge(((rsrc1 & 0x3f) + 1) * want->vgpr_granule, image->vgprs);
+		ck_assert_uint_lt((rsrc1 & 0x3f) * want->vgpr_granule, image->vgprs ? image->vgprs : 1);
+		if (want->wave32)
+			ck_assert_uint_eq(rsrc1 >> 6 & 0xf, 0);
+		else
+			ck_assert_uint_ge(((rsrc1 >> 6 & 0xf) + 1) * 8, image->sgprs);
+
+		properties = word(image, 56) & 0xffff;
+		ck_assert_uint_eq(word(image, 56) >> 16, 0); /* nothing preloaded */
+		ck_assert_uint_eq(properties >> 10 & 1, want->wave32);
+		ck_assert_uint_eq(properties >> 3 & 1, 1);
+		ck_assert_uint_eq(properties & 1, !want->architected);
+		ck_assert_uint_eq(properties & ~(1u << 10 | 1u << 3 | 1u | 1u << 5), 0);
+		if (!image->scratch_bytes || want->architected)
+			ck_assert_uint_eq(properties & 1u << 5, 0);
+
+		rsrc2 = word(image, 52);
+		user = (properties & 1 ? 4 : 0) + 2 + (properties & 1u << 5 ? 2 : 0);
+		ck_assert_uint_eq(rsrc2 & 1, image->scratch_bytes != 0);
+		ck_assert_uint_eq(rsrc2 >> 1 & 0x1f, want->user_15 ? 15 : user);
+		ck_assert_uint_eq(rsrc2 >> 6, 1u << 1); /* the group's x, nothing else */
+
+		ck_assert_uint_eq(rsrc1 & ~m->gen->rsrc1, 0);
+		ck_assert_uint_eq(rsrc2 & ~m->gen->rsrc2, 0);
+		ck_assert_uint_eq(word(image, 44) & ~m->gen->rsrc3, 0);
+		ck_assert_uint_eq(properties & ~(uint32_t)m->gen->properties, 0);
+	}
+}
+END_TEST
+
+START_TEST(stacks_stay_in_registers)
+{
+	for (size_t i = 0; i < num_made; i++)
+		if (made[i].image && made[i].program && !AMONG(large, made[i].program->name))
+			ck_assert_msg(!made[i].image->scratch_bytes, "%s for %s: %u bytes of scratch",
+				      name_of(&made[i]), made[i].want->name, made[i].image->scratch_bytes);
+}
+END_TEST
+
+/* Instructions that find out for each lane whether it means scratch. */
+START_TEST(spaces_are_known)
+{
+	for (size_t i = 0; i < num_made; i++) {
+		struct listing_line *lines;
+		size_t count;
+
+		if (!made[i].image || !made[i].program || AMONG(large, made[i].program->name))
+			continue;
+		lines = listing_make(made[i].image, made[i].gen, &count);
+		for (size_t l = 0; l < count; l++)
+			ck_assert_msg(strncmp(lines[l].text, "flat_", 5) && strcmp(lines[l].text, "?"),
+				      "%s for %s at %#x: %s", name_of(&made[i]), made[i].want->name,
+				      lines[l].at, lines[l].text);
+		ck_assert_uint_gt(count, 20);
+		free(lines);
+	}
+}
+END_TEST
+
+static void read_programs(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++) {
+		size_t count;
+		struct program *read = programs_read(argv[i], &count);
+
+		for (size_t p = 0; p < count; p++) {
+			if (num_programs == MAX_PROGRAMS)
+				abort();
+			programs[num_programs++] = read[p];
+		}
+		free(read);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	Suite *suite = suite_create("amdgpu codegen");
+	TCase *tc = tcase_create("codegen");
+	SRunner *runner;
+	int failed;
+
+	read_programs(argc, argv);
+	if (num_programs < 5) {
+		fprintf(stderr, "usage: test_codegen OBJECT...\n");
+		return 1;
+	}
+	compile_all();
+	tcase_set_timeout(tc, 0);
+	tcase_add_test(tc, table_is_whole);
+	tcase_add_test(tc, all_compile);
+	tcase_add_test(tc, descriptors);
+	tcase_add_test(tc, stacks_stay_in_registers);
+	tcase_add_test(tc, spaces_are_known);
+	suite_add_tcase(suite, tc);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	for (size_t i = 0; i < num_made; i++)
+		gp_image_unref(made[i].image);
+	for (size_t i = 0; i < num_programs; i++) {
+		free((void *)programs[i].prog.insns);
+		free((void *)programs[i].prog.maps);
+	}
+	return failed != 0;
+}
