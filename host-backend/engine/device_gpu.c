@@ -399,8 +399,6 @@ static void gpu_watch(struct gp_device *dev, uint64_t now)
 	if (!launch->front)
 		launch->front = now;
 	took = now - launch->front;
-	if (took > 2 * dev->engine->slice_ns)
-		gp_gpu_stop(launch, GP_STOP_SOON);
 	if (took > (launch->hurry ? PATIENCE_NS : LAUNCH_NS))
 		gp_gpu_stop(launch, GP_STOP_NOW);
 	if (took > HANG_NS) {

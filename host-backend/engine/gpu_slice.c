@@ -13,6 +13,7 @@
  *
  * Threads: a slice is the submitter's until it is launched, the waiter's from then on. The job is kept by its chunk.
  */
+#include <linux/bpf.h>
 #include <string.h>
 #include "gpu_priv.h"
 #include "retire.h"
@@ -247,6 +248,20 @@ static bool begin_packets(struct gp_device *dev, struct gpu_slice *slice, struct
 	return true;
 }
 
+static void give_up_packet(struct gpu_slice *slice, const struct gp_part *part)
+{
+	uint32_t packet = slice->job->order ? slice->job->order[part->next] : part->next;
+	const struct gp_packet_in *in = &slice->in[packet];
+
+	slice->out[packet] = (struct gp_packet_out){
+		.verdict = XDP_ABORTED,
+		.data_off = in->data_off,
+		.data_len = in->data_len,
+		.meta_len = in->meta_len,
+		.fault = VIRTIO_GPGPU_R_OUT_OF_FUEL,
+	};
+}
+
 /* The numbers come from where a program might have written, had it got out of its bounds: they are not believed. */
 static void end_parts(struct gpu_slice *slice, const struct gpu_launch *launch)
 {
@@ -257,6 +272,11 @@ static void end_parts(struct gpu_slice *slice, const struct gpu_launch *launch)
 		uint32_t most = MIN(part->end - part->next, MAX_PART_PACKETS);
 		uint32_t ran = MIN(__atomic_load_n(&args->parts[i].ran, __ATOMIC_RELAXED), most);
 
+		/* Told to stop before it began even one: that one is what took too long, or nothing would ever get on. */
+		if (!ran && *launch->stop == GP_STOP_NOW) {
+			give_up_packet(slice, part);
+			ran = 1;
+		}
 		slice->ran[launch->part_of[i]] = ran;
 		slice->chunk.ran += ran;
 	}
