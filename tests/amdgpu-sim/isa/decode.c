@@ -360,8 +360,8 @@ static const char *flat_fields(struct uop *u, struct fields *f, const uint32_t *
 	u->lds = (uint8_t)bits(w[0], 13, 13);
 	u->dlc = new ? (uint8_t)bits(w[0], 12, 12) : 0;
 	u->offset = new ? sign(bits(w[0], 11, 0), 12) : sign(bits(w[0], 12, 0), 13);
-	if (!u->seg) /* unsigned, and none on gfx10 */
-		u->offset = new ? 0 : (int32_t)bits(w[0], 11, 0);
+	if (!u->seg) /* unsigned; gfx10.1 ignores it, gfx10.3 does not */
+		u->offset = (int32_t)bits(w[0], new ? 10 : 11, 0);
 	if (bits(w[1], 23, 23))
 		return "an accumulation register as data";
 	if (u->seg == 1 && new && saddr == 127)
