@@ -49,11 +49,19 @@ void gpgpu_backend_lost(GpgpuBackend *backend, const char *reason)
 {
     g_autofree char *text = NULL;
     GpgpuSession *session, *next;
+    uint32_t loss;
 
     if (backend->fd < 0) {
         return;
     }
     text = gpgpu_connection_stop(backend, reason);
+    loss = backend->gpu_loss;
+    if (backend->gpu_reason) {
+        /* it has said so before it ended, and that is why */
+        g_free(text);
+        text = g_steal_pointer(&backend->gpu_reason);
+    }
+    backend->gpu_loss = GPGPU_MSG_LOSS_UNKNOWN;
     trace_gpgpu_backend_lost(text);
     g_free(backend->lost_reason);
     backend->lost_reason = g_strdup(text);
@@ -81,7 +89,7 @@ void gpgpu_backend_lost(GpgpuBackend *backend, const char *reason)
         session->retry_ms = 0;
         timer_del(session->retry);
         if (was_open && session->attached) {
-            session->ops->lost(session->opaque, text);
+            session->ops->lost(session->opaque, text, loss);
         }
     }
 }
@@ -360,6 +368,7 @@ static void gpgpu_backend_finalize(Object *obj)
     g_free(gpgpu_connection_stop(backend, ""));
     timer_free(backend->timer);
     g_free(backend->lost_reason);
+    g_free(backend->gpu_reason);
 }
 
 static void gpgpu_backend_class_init(ObjectClass *oc, void *data)

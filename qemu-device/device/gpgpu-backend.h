@@ -31,7 +31,13 @@
 #define TYPE_GPGPU_BACKEND "gpgpu-backend"
 OBJECT_DECLARE_TYPE(GpgpuBackend, GpgpuBackendClass, GPGPU_BACKEND)
 
+/* Abstract, too: reached as its properties say (gpgpu-backend-worker.c) */
+#define TYPE_GPGPU_BACKEND_WORKER "gpgpu-backend-worker"
+OBJECT_DECLARE_TYPE(GpgpuBackendWorker, GpgpuBackendWorkerClass,
+                    GPGPU_BACKEND_WORKER)
+
 #define TYPE_GPGPU_BACKEND_CPU "gpgpu-backend-cpu"
+#define TYPE_GPGPU_BACKEND_AMDGPU "gpgpu-backend-amdgpu"
 
 /*
  * How long the worker may take to acknowledge; then it counts as dead. A slice
@@ -54,8 +60,11 @@ typedef struct GpgpuQuota {
 typedef struct GpgpuSessionOps {
     /* The session was opened again on a new worker. */
     void (*ready)(void *opaque);
-    /* The worker is gone; when this returns nothing uses the ring any more. */
-    void (*lost)(void *opaque, const char *reason);
+    /*
+     * The worker is gone; when this returns nothing uses the ring any more.
+     * @loss: enum gpgpu_msg_loss, of a GPU that was lost
+     */
+    void (*lost)(void *opaque, const char *reason, uint32_t loss);
     /* The worker has something to tell the guest. */
     void (*event)(void *opaque, uint32_t type, uint32_t reason, uint64_t value);
     /*
@@ -134,11 +143,18 @@ struct GpgpuBackend {
     int64_t connected_ms;
     uint32_t backoff_ms;
     char *lost_reason;          /* of the last worker, or NULL */
+    /* What this worker has said of its GPU */
+    char *gpu_reason;           /* why it ends; or NULL */
+    uint32_t gpu_loss;          /* enum gpgpu_msg_loss */
+    int64_t gpu_warned_ms;      /* when a loss that it survived was last told */
     QTAILQ_HEAD(, GpgpuSession) sessions;
 };
 
 struct GpgpuBackendClass {
     ObjectClass parent_class;
+
+    /* With what the worker's name of its device begins; NULL: any */
+    const char *device;
 
     /* Check the properties. */
     bool (*init)(GpgpuBackend *backend, Error **errp);
@@ -150,6 +166,30 @@ struct GpgpuBackendClass {
     /* Is there any sense in calling dial a second time? */
     bool (*can_redial)(GpgpuBackend *backend);
 };
+
+struct GpgpuBackendWorker {
+    GpgpuBackend parent_obj;
+
+    char *worker;
+    char *jit;
+    char *path;
+    char *fd_name;
+    int passed_fd;              /* from fd=, until the first dial; or -1 */
+};
+
+struct GpgpuBackendWorkerClass {
+    GpgpuBackendClass parent_class;
+
+    /* Arguments to a worker that is started. */
+    void (*add_arguments)(GpgpuBackendWorker *worker, GPtrArray *argv);
+    /* The name of a property that is set and means only such a worker. */
+    const char *(*set_property)(GpgpuBackendWorker *worker);
+    /* Check the subclass's properties. */
+    bool (*check)(GpgpuBackendWorker *worker, Error **errp);
+};
+
+/* gpgpu_backend_worker_may_set: for setters; not once there is a connection */
+bool gpgpu_backend_worker_may_set(Object *obj, const char *name, Error **errp);
 
 /**
  * gpgpu_session_open: attach a session to a backend and open it

@@ -31,6 +31,8 @@
 #define MESSAGES_PER_TURN   64
 /* A dead worker needs a moment to become a zombie with an exit status */
 #define EXIT_STATUS_WAIT_MS 50
+/* Losses of a GPU that the worker survives are told so often */
+#define GPU_WARN_MS         10000
 /* Time for a killed one to be gone: then it cannot write memory any more */
 #define KILL_WAIT_MS        1000
 
@@ -204,9 +206,37 @@ static void connection_event(GpgpuBackend *backend,
     }
 }
 
+/*
+ * A GPU was lost. Where that is its end the worker goes away, which tells the
+ * devices; else requests were lost, and who has the log is told, now and then:
+ * a guest can make that happen as often as it likes.
+ */
+static void connection_lost(GpgpuBackend *backend,
+                            const struct gpgpu_msg_lost *lost)
+{
+    int64_t now = qemu_clock_get_ms(QEMU_CLOCK_REALTIME);
+    char text[sizeof(lost->message)];
+
+    connection_text(text, sizeof(text), lost->message, sizeof(lost->message));
+    trace_gpgpu_connection_lost(lost->loss, lost->over, text);
+    if (lost->over) {
+        g_free(backend->gpu_reason);
+        backend->gpu_reason = g_strdup(text);
+        backend->gpu_loss = lost->loss;
+    } else if (!backend->gpu_warned_ms ||
+               now - backend->gpu_warned_ms > GPU_WARN_MS) {
+        backend->gpu_warned_ms = now;
+        warn_report("gpgpu: %s: %s; what it ran was lost",
+                    object_get_canonical_path_component(OBJECT(backend)) ?:
+                    "backend", text);
+    }
+}
+
 static const char *connection_welcome(GpgpuBackend *backend,
                                       const struct gpgpu_msg_welcome *welcome)
 {
+    GpgpuBackendClass *class = GPGPU_BACKEND_GET_CLASS(backend);
+
     if (backend->state != GPGPU_BACKEND_GREETING) {
         return "worker sent WELCOME twice";
     }
@@ -216,6 +246,9 @@ static const char *connection_welcome(GpgpuBackend *backend,
     }
     connection_text(backend->device, sizeof(backend->device), welcome->device,
                     sizeof(welcome->device));
+    if (class->device && !g_str_has_prefix(backend->device, class->device)) {
+        return "worker runs on another kind of device";
+    }
     backend->threads = welcome->threads;
     backend->worker_pid = welcome->pid;
     gpgpu_backend_welcomed(backend);
@@ -234,6 +267,7 @@ static int connection_receive(GpgpuBackend *backend)
         struct gpgpu_msg_welcome welcome;
         struct gpgpu_msg_ack ack;
         struct gpgpu_msg_event event;
+        struct gpgpu_msg_lost lost;
         char bytes[GPGPU_MSG_MAX];
     } in;
     const char *wrong = NULL;
@@ -280,6 +314,13 @@ static int connection_receive(GpgpuBackend *backend)
                 wrong = "worker sent a short EVENT";
             } else {
                 connection_event(backend, &in.event);
+            }
+            break;
+        case GPGPU_MSG_LOST:
+            if (size < sizeof(in.lost)) {
+                wrong = "worker sent a short LOST";
+            } else {
+                connection_lost(backend, &in.lost);
             }
             break;
         default:

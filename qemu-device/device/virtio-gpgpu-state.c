@@ -73,9 +73,29 @@ static void gpgpu_notify_guest(VirtIOGpgpu *s)
     virtio_gpgpu_tell_missed(s);
 }
 
-static void gpgpu_lost(void *opaque, const char *reason)
+/* Who brought the GPU down; false: there is none, or nobody knows. */
+static bool gpgpu_loss_cause(uint32_t loss, GpgpuLossCause *cause)
+{
+    switch (loss) {
+    case GPGPU_MSG_LOSS_GUILTY:
+        *cause = GPGPU_LOSS_CAUSE_GUILTY;
+        return true;
+    case GPGPU_MSG_LOSS_INNOCENT:
+        *cause = GPGPU_LOSS_CAUSE_INNOCENT;
+        return true;
+    case GPGPU_MSG_LOSS_GONE:
+        *cause = GPGPU_LOSS_CAUSE_GONE;
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void gpgpu_lost(void *opaque, const char *reason, uint32_t loss)
 {
     VirtIOGpgpu *s = opaque;
+    GpgpuLossCause cause = 0;
+    bool known = gpgpu_loss_cause(loss, &cause);
     g_autofree char *path = object_get_canonical_path(OBJECT(s));
     const char *id = virtio_gpgpu_id(s);
 
@@ -86,7 +106,8 @@ static void gpgpu_lost(void *opaque, const char *reason)
     /* whatever was wrong with it, the next worker has a new ring */
     qemu_bh_cancel(s->broken_bh);
 
-    qapi_event_send_gpgpu_device_lost(id, path, reason, s->generation);
+    qapi_event_send_gpgpu_device_lost(id, path, reason, s->generation,
+                                      known, cause);
     s->lost_notify = true;
     s->ready_notify = false;
     gpgpu_notify_guest(s);
