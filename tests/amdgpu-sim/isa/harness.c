@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 #include "harness.h"
+#include "internal.h"
 
 static const struct region *find(struct harness *h, uint64_t va, uint32_t size, uint32_t need)
 {
@@ -311,26 +312,39 @@ bool harness_launch(struct harness *h, const struct launch *l)
 	return good;
 }
 
-bool harness_code(struct harness *h, const uint32_t *words, size_t count, const uint32_t data[16],
-		  uint32_t rsrc1, uint32_t rsrc2)
+bool harness_snippet(struct harness *h, const char *name, const uint32_t data[16], uint32_t rsrc1,
+		     uint32_t rsrc2, uint32_t waves)
 {
+	const Elf64_Sym *code = symbol(h, name, "");
 	struct sim_dispatch d = { .gfx = h->gfx,
 				  .wave = h->wave,
 				  .rsrc1 = rsrc1,
 				  .rsrc2 = rsrc2,
 				  .groups = { 1, 1, 1 },
-				  .group_size = { h->wave, 1, 1 } };
-	unsigned int memories = h->memories, regions = h->regions;
-	uint32_t *copy = harness_memory(h, count * 4, SIM_READ | SIM_EXECUTE, 0);
-	bool good;
+				  .group_size = { h->wave * waves, 1, 1 } };
+	const Elf64_Shdr *text;
+	uint8_t *copy;
 
-	memcpy(copy, words, count * 4);
-	d.code = (uintptr_t)copy;
-	memcpy(d.user_data, data, sizeof(d.user_data));
+	if (!code) {
+		fprintf(stderr, "no code %s\n", name);
+		return false;
+	}
+	text = section(h, code->st_shndx);
+	copy = harness_memory(h, text->sh_size, SIM_READ | SIM_EXECUTE, 0);
+	memcpy(copy, h->object + text->sh_offset, text->sh_size);
 	sim_machine_forget(h->machine);
-	good = sim_run(h->machine, &d, &h->counts, &h->fault);
-	while (h->memories > memories)
-		free(h->memory[--h->memories]);
-	h->regions = regions;
-	return good;
+	d.code = (uintptr_t)copy + code->st_value;
+	memcpy(d.user_data, data, sizeof(d.user_data));
+	return sim_run(h->machine, &d, &h->counts, &h->fault);
+}
+
+void harness_coverage(enum sim_gfx gfx, unsigned int *all, unsigned int *done)
+{
+	*all = *done = 0;
+	for (size_t i = 0; i < isa_row_count; i++) {
+		if (!(isa_rows[i].cpus >> gfx & 1))
+			continue;
+		++*all;
+		*done += isa_sem(&isa_rows[i]) != NULL;
+	}
 }

@@ -44,8 +44,13 @@ struct launch {
 
 /* harness_launch() - Return: sim_run()'s; false too if there is no such kernel. */
 bool harness_launch(struct harness *h, const struct launch *l);
-/* harness_code() - runs @words as a kernel: user data s[0:15], v0 the lane. Return: sim_run()'s. */
-bool harness_code(struct harness *h, const uint32_t *words, size_t count, const uint32_t user_data[16],
-		  uint32_t rsrc1, uint32_t rsrc2);
+/*
+ * harness_snippet() - runs the code at symbol @name of the object loaded: one group of @waves.
+ * Return: sim_run()'s.
+ */
+bool harness_snippet(struct harness *h, const char *name, const uint32_t user_data[16], uint32_t rsrc1,
+		     uint32_t rsrc2, uint32_t waves);
+/* harness_coverage() - mnemonics (by encoding) that a generation has, and how many of them are executed. */
+void harness_coverage(enum sim_gfx gfx, unsigned int *all, unsigned int *done);
 
 #endif
