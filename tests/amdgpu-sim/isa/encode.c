@@ -126,7 +126,6 @@ static unsigned int vop3(const struct row *row, enum sim_gfx gfx, uint64_t *seed
 	static const char *const mods[][3] = { { "n0", "a0", "s0" },
 					       { "n1", "a1", "s1" },
 					       { "n2", "a2", "s2" } };
-	unsigned int literals = 0;
 
 	w[0] = (row->enc == VOP3P ? new ? 0xcc000000u : 0xd3800000u
 		: new		  ? 0xd4000000u
@@ -148,7 +147,6 @@ static unsigned int vop3(const struct row *row, enum sim_gfx gfx, uint64_t *seed
 		      : strstr(row->name, "lane")	 ? (i ? 4 * draw(seed, 20) : 256 + vector(seed))
 							 : source(seed, false);
 		w[1] |= src << 9 * i;
-		literals += src == 255;
 		if (mod(row, mods[i][0]) && !draw(seed, 3))
 			w[1] |= 1u << (29 + i);
 		if (mod(row, mods[i][1]) && !draw(seed, 3) && !has(row, 'p'))
