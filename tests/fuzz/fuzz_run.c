@@ -166,6 +166,165 @@ static bool defined(const struct run *run, struct outcome *reference)
 	return same;
 }
 
+/*
+ * A number where a map should be is no map to one, and out of bounds to the other. So is a pointer that a sum of more than
+ * an offset's bits has made one to the context.
+ */
+static uint32_t kind_of_fault(uint32_t fault)
+{
+	return fault == VIRTIO_GPGPU_R_HELPER_ARG || fault == VIRTIO_GPGPU_R_CTX_ACCESS
+		       ? (uint32_t)VIRTIO_GPGPU_R_OUT_OF_BOUNDS
+		       : fault;
+}
+
+static void one_kind_of_fault(struct outcome *outcome)
+{
+	outcome->fault = kind_of_fault(outcome->fault);
+	for (int i = 0; i < RUN_PACKETS; i++)
+		outcome->packets[i].fault = kind_of_fault(outcome->packets[i].fault);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed);
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
+
+/* ------------------------------------------------------------------ what a program finds */
+static const uint8_t array_init[] = { 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 2, 0, 0, 0, 2, 2, 2, 2, 2, 2, 2, 2 };
+static const uint8_t hash_init[] = {
+	1, 0, 0, 0, 11, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 22, 0, 0, 0, 0, 0, 0, 0
+};
+static const uint8_t lpm_init[] = {
+	8, 0, 0, 0, 10, 0, 0, 0, 8, 0, 0, 0, 16, 0, 0, 0, 10, 1, 0, 0, 16, 0, 0, 0
+};
+static const uint8_t data_init[4 + 40] = { 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 };
+
+/* In the order of the vectors', which are the first inputs; value sizes that do not fill a word or a page. */
+#define SHAPE(kind, key, value, entries, ro, contents, count) \
+	{ .type = VIRTIO_GPGPU_MAP_##kind,                    \
+	  .key_size = (key),                                  \
+	  .value_size = (value),                              \
+	  .max_entries = (entries),                           \
+	  .rdonly = (ro),                                     \
+	  .init = (contents),                                 \
+	  .num_init = (count) }
+static const struct run_map maps[] = {
+	SHAPE(ARRAY, 4, 8, 4, false, array_init, 2),	    SHAPE(HASH, 4, 8, 4, false, hash_init, 2),
+	SHAPE(PERCPU_ARRAY, 4, 8, 4, false, array_init, 2), SHAPE(LPM_TRIE, 8, 4, 4, false, lpm_init, 2),
+	SHAPE(ARRAY, 4, 40, 1, false, data_init, 1),	    SHAPE(ARRAY, 4, 40, 1, true, data_init, 1),
+};
+#define NUM_MAPS (sizeof(maps) / sizeof(maps[0]))
+
+static uint8_t packet[RUN_MAX_LEN + 64];
+static uint8_t buffer[72];
+
+static void make_run(struct run *run, struct bpf_insn *insns, const uint8_t *data, size_t size)
+{
+	uint32_t len = 14 + (data[2] | data[3] << 8) % (RUN_MAX_LEN - 13);
+
+	*run = (struct run){
+		.name = "input", .insns = insns, .maps = maps, .num_maps = NUM_MAPS, .fuel = FUEL
+	};
+	run->kind = data[0] & 1 ? VIRTIO_GPGPU_PROG_GPGPU : VIRTIO_GPGPU_PROG_XDP;
+	run->num_insns = (uint32_t)((size - HEADER) / sizeof(*insns));
+	memcpy(insns, data + HEADER, run->num_insns * sizeof(*insns));
+	if (run->kind == VIRTIO_GPGPU_PROG_XDP) {
+		run->num_packets = 1 + data[1] % RUN_PACKETS;
+		for (uint32_t i = 0; i < run->num_packets; i++)
+			run->packets[i] = (struct run_packet){ .bytes = packet + i,
+							       .len = len,
+							       .meta_len = (uint16_t)(data[4] % 8 * 4),
+							       .rx_queue = data[5],
+							       .ingress_port = data[6] };
+		return;
+	}
+	run->num_args = data[1] % 5;
+	for (uint32_t i = 0; i < run->num_args; i++) {
+		run->args[i] = (struct run_arg){ .kind = 1 + (data[4] >> i) % 3u,
+						 .value = 0x0102030405060708ull * i };
+		if (run->args[i].kind == VIRTIO_GPGPU_ARG_VALUE)
+			continue;
+		run->args[i].value = 0;
+		run->args[i].init = buffer;
+		run->args[i].size = 8 * (1 + data[5] % 8u);
+	}
+	for (int d = 0; d < 3; d++) {
+		run->grid[d] = 1 + (data[6] >> 2 * d) % 3u;
+		run->group[d] = 1;
+	}
+}
+
+/* Helpers that answer each runner otherwise: time, random numbers, the processor's number. */
+static bool own_answers(const struct run *run)
+{
+	static const int32_t numbers[] = { BPF_FUNC_ktime_get_ns,	 BPF_FUNC_get_prandom_u32,
+					   BPF_FUNC_ktime_get_boot_ns,	 BPF_FUNC_jiffies64,
+					   BPF_FUNC_ktime_get_coarse_ns, BPF_FUNC_trace_printk };
+
+	for (uint32_t i = 0; i < run->num_insns; i++)
+		for (size_t k = 0; k < sizeof(numbers) / sizeof(numbers[0]); k++)
+			if (run->insns[i].code == (BPF_JMP | BPF_CALL) && run->insns[i].imm == numbers[k])
+				return true;
+	return false;
+}
+
+static bool out_of_fuel(const struct outcome *outcome)
+{
+	if (outcome->fault == VIRTIO_GPGPU_R_OUT_OF_FUEL)
+		return true;
+	for (int i = 0; i < RUN_PACKETS; i++)
+		if (outcome->packets[i].fault == VIRTIO_GPGPU_R_OUT_OF_FUEL)
+			return true;
+	return false;
+}
+
+static uint64_t ran, compared;
+
+static void say_how_many(void)
+{
+	fprintf(stderr, "programs compiled and run: %llu, compared with the interpreter: %llu\n",
+		(unsigned long long)ran, (unsigned long long)compared);
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	const char *why = target_jit.open();
+
+	if (why) {
+		fprintf(stderr, "fuzz_run: %s\n", why);
+		exit(2);
+	}
+	for (size_t i = 0; i < sizeof(packet); i++)
+		packet[i] = (uint8_t)(i * 7);
+	for (size_t i = 0; i < sizeof(buffer); i++)
+		buffer[i] = (uint8_t)(i * 5);
+	atexit(say_how_many);
+	return 0;
+}
+
+/* Whether the program does the same however pointers look, and what that is. */
+static bool defined(const struct run *run, struct outcome *reference)
+{
+	static const struct interp_looks looks[] = { { .region = 0x4123, .offset = 0x2d2d2d2d28 },
+						     { .compiled_numbers = true, .frame_gap = 512 } };
+	struct outcome other;
+	bool same = true;
+	char why[256];
+
+	interp_looks = (struct interp_looks){ 0 };
+	target_interp.run(run, reference);
+	if (own_answers(run) || out_of_fuel(reference) || interp_looks.numbers)
+		return false;
+	for (size_t i = 0; i < sizeof(looks) / sizeof(looks[0]) && same; i++) {
+		interp_looks = looks[i];
+		target_interp.run(run, &other);
+		same = !outcome_diff(run, reference, &other, why);
+		outcome_free(&other);
+	}
+	interp_looks = (struct interp_looks){ 0 };
+	return same;
+}
+
 /* A number where a map should be is no map to one, and out of bounds to the other. */
 static void one_kind_of_fault(struct outcome *outcome)
 {
