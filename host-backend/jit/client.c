@@ -92,6 +92,7 @@ static void bury(struct gp_jit *jit)
 struct gp_jit *gp_jit_new(const struct gp_jit_options *options, GError **error)
 {
 	struct gp_jit *jit = g_new0(struct gp_jit, 1);
+	bool is_gpu = options->target && options->target[0];
 
 	pthread_mutex_init(&jit->lock, NULL);
 	jit->fd = -1;
@@ -99,7 +100,7 @@ struct gp_jit *gp_jit_new(const struct gp_jit_options *options, GError **error)
 	/* Without descriptors nothing is ever readable. */
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, jit->stop))
 		jit->stop[0] = jit->stop[1] = -1;
-	jit->cpu_seconds = options->cpu_seconds ? options->cpu_seconds : 2;
+	jit->cpu_seconds = options->cpu_seconds ? options->cpu_seconds : is_gpu ? 30 : 2;
 	jit->memory = options->memory ? options->memory : 1ull << 30;
 	if (!options->program) {
 		jit->fd = options->fd;
@@ -112,7 +113,7 @@ struct gp_jit *gp_jit_new(const struct gp_jit_options *options, GError **error)
 		return jit;
 	}
 	jit->program = g_strdup(options->program);
-	if (options->target && options->target[0])
+	if (is_gpu)
 		jit->target = g_strdup(options->target);
 	jit->may_spawn = true;
 	if (!spawn(jit, error)) {

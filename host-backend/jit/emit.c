@@ -86,6 +86,11 @@ static const struct tier gpu_tiers[] = {
 	  "early-cse<memssa>,dse,loop-mssa(licm),adce,simplifycfg<hoist-common-insts;sink-common-insts;"
 	  "no-keep-loops>," COMBINE ",infer-address-spaces),globaldce",
 	  false },
+	{ 0, 0, 8000,
+	  "function(infer-address-spaces,early-cse<memssa>," COMBINE
+	  ",simplifycfg,loop(loop-unroll-full),sroa,infer-address-spaces,early-cse,"
+	  "constraint-elimination,simplifycfg,dse,adce),globaldce",
+	  false },
 	{ 0, 0, GP_MAX_INSNS, "function(infer-address-spaces,early-cse,simplifycfg,adce),globaldce", true },
 };
 

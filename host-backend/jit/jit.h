@@ -23,7 +23,7 @@ struct gp_jit;
 struct gp_jit_options {
 	const char *program; /* path of gpgpu-jit to spawn, or NULL with @fd */
 	int fd; /* connected SOCK_SEQPACKET to a gpgpu-jit, or -1; ownership passes */
-	uint32_t cpu_seconds; /* per compile; 0: 2 */
+	uint32_t cpu_seconds; /* per compile; 0: 2, for a GPU 30: all of the library is part of each program there */
 	uint64_t memory; /* bytes of address space per compile; 0: 1 GiB */
 	const char *
 		target; /* with @program: an AMD GPU, as "gfx1030" (amdgpu/generations.h); NULL or "": this machine */
