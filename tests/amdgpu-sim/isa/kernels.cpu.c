@@ -2,14 +2,19 @@
 /* kernels.cpu.c - the functions of kernels.h on the CPU, as a table. */
 #include "kernels_cpu.h"
 
-#define FUNCTION(name, type, expression)           \
+#define X(name, type, expression)                  \
 	static u64 ref_##name(u64 a, u64 b, u64 c) \
 	{                                          \
 		(void)b, (void)c;                  \
 		return (u64)(expression);          \
 	}
-KERNELS(FUNCTION)
+#include "kernels.inc"
+#undef X
 
-#define ROW(name, type, expression) { "k_" #name, #type[0], ref_##name },
-const struct reference references[] = { KERNELS(ROW) };
+#define X(name, type, expression) { "k_" #name, #type[0], ref_##name },
+const struct reference references[] = {
+#include "kernels.inc"
+};
+#undef X
+
 const unsigned int reference_count = sizeof(references) / sizeof(references[0]);

@@ -10,7 +10,7 @@
 /* The size of a group comes as an argument: implicit arguments are not set up. */
 #define INDEX(size) (__builtin_amdgcn_workgroup_id_x() * (size) + __builtin_amdgcn_workitem_id_x())
 
-#define DEFINE(name, type, expression)                                   \
+#define X(name, type, expression)                                        \
 	KERNEL k_##name(GLOBAL u64 *out, const GLOBAL u64 *in, u32 size) \
 	{                                                                \
 		u32 i = INDEX(size);                                     \
@@ -19,7 +19,8 @@
 		(void)b, (void)c;                                        \
 		out[i] = (u64)(expression);                              \
 	}
-KERNELS(DEFINE)
+#include "kernels.inc"
+#undef X
 
 #define RELAXED __ATOMIC_RELAXED
 
