@@ -272,6 +272,8 @@ struct sim_job {
 };
 
 void sim_job_free(struct sim_job *job);
+/* sim_thread_start() - one for which the program's signals are not. Return: 0 or -errno. */
+int sim_thread_start(pthread_t *thread, void *(*run)(void *), void *opaque);
 int sim_ring_start(void);
 void sim_ring_push(struct sim_job *job);
 /* sim_ring_reset() - as the driver resets a card. @guilty: by what runs, or runs next. */
@@ -393,7 +395,7 @@ struct sim_options_card {
 	uint64_t vram, gtt, seed, instructions, poison;
 	int64_t timeout; /* ns */
 	bool l1, l2, hard, reset_loses, list_strict;
-	char capture[256], statistics[256], trace[256];
+	char capture[256], statistics[256], trace[256], listen[256];
 	bool trace_packets, trace_instructions;
 	uint32_t trace_lane;
 	uint32_t changes; /* counts what a machine has to be made anew for */
@@ -405,6 +407,10 @@ void sim_options_read(void);
 bool sim_control(const char *command);
 /* sim_injected() - whether the call is to fail now. Return: 0 or -errno. @nr: as _IOC_NR(). */
 int sim_injected(unsigned int nr);
+/* sim_submitted() - a job was, so that commands can be due. With the lock. */
+void sim_submitted(void);
+/* sim_listen() - to the pipe, if one is named. Return: 0 or -errno. */
+int sim_listen(void);
 void sim_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 void sim_records_open(void);

@@ -216,6 +216,8 @@ static int start(void)
 	error = sim_memory_start(vram, gtt);
 	if (!error)
 		error = sim_ring_start();
+	if (!error)
+		error = sim_listen();
 	sim.started = !error;
 	return error;
 }

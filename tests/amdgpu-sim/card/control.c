@@ -3,9 +3,11 @@
  * control.c - options, and what a test tells a running card: one grammar for both.
  *
  * The environment's AMDGPU_SIM holds commands with ';' between them, read when the first node is looked for;
- * amdgpu_sim_control() takes one at any time. Commands are rows of a table. README.md describes them.
+ * amdgpu_sim_control() takes one at any time, and so does the named pipe, if there is one, which a thread reads.
+ * Commands are rows of a table. README.md describes them.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +26,15 @@ struct injection {
 
 static struct injection injections[16];
 static size_t num_injections;
+
+/* A command for when some more jobs have been submitted. */
+struct later {
+	uint32_t left;
+	char command[256];
+};
+
+static struct later laters[16];
+static size_t num_laters;
 
 struct name {
 	const char *text;
@@ -237,6 +248,13 @@ static bool enomem(char **a, int n)
 	return true;
 }
 
+static bool set_listen(char **a, int n)
+{
+	return copy(sim.options.listen, sizeof(sim.options.listen), a[0]);
+}
+
+static bool after(char **a, int n);
+
 static bool set_capture(char **a, int n)
 {
 	return copy(sim.options.capture, sizeof(sim.options.capture), strcmp(a[0], "off") ? a[0] : "");
@@ -295,14 +313,51 @@ static const struct command {
 	{ "unplug", 0, 0, false, do_unplug },
 	{ "hang", 0, 0, false, do_hang },
 	{ "enomem-cs", 1, 1, false, enomem },
+	{ "after", 2, MAX_WORDS - 1, false, after },
+	{ "listen", 1, 1, true, set_listen },
 	{ "capture", 1, 1, false, set_capture },
 	{ "trace", 1, 3, false, set_trace },
 	{ "statistics", 1, 1, false, set_statistics },
 };
 
+/* The command with the name @word that takes @n arguments, or NULL. */
+static const struct command *find(const char *word, int n)
+{
+	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++) {
+		const struct command *c = &commands[i];
+
+		if (!strcmp(c->word, word))
+			return n < c->least || n > c->most || (c->early && sim.started) ? NULL : c;
+	}
+	return NULL;
+}
+
+static bool after(char **a, int n)
+{
+	const struct command *c = find(a[1], n - 2);
+	struct later later = { 0 };
+	uint64_t left;
+	size_t at = 0;
+
+	if (!c || c->early || c->run == after || !number(a[0], &left) || !left || left > UINT32_MAX ||
+	    num_laters == sizeof(laters) / sizeof(*laters))
+		return false;
+	later.left = (uint32_t)left;
+	for (int i = 1; i < n; i++) {
+		int length = snprintf(later.command + at, sizeof(later.command) - at, "%s ", a[i]);
+
+		at += (size_t)length;
+		if (at >= sizeof(later.command))
+			return false;
+	}
+	laters[num_laters++] = later;
+	return true;
+}
+
 static bool run_command(const char *text)
 {
 	char copied[512], *words[MAX_WORDS], *save = NULL;
+	const struct command *c;
 	int n = 0;
 
 	if (!copy(copied, sizeof(copied), text))
@@ -314,16 +369,23 @@ static bool run_command(const char *text)
 	}
 	if (!n)
 		return true;
-	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++) {
-		const struct command *c = &commands[i];
+	c = find(words[0], n - 1);
+	return c && c->run(words + 1, n - 1);
+}
 
-		if (strcmp(c->word, words[0]))
+void sim_submitted(void)
+{
+	for (size_t i = 0; i < num_laters;) {
+		struct later later = laters[i];
+
+		if (--laters[i].left) {
+			i++;
 			continue;
-		if (n - 1 < c->least || n - 1 > c->most || (c->early && sim.started))
-			return false;
-		return c->run(words + 1, n - 1);
+		}
+		laters[i] = laters[--num_laters];
+		if (!run_command(later.command))
+			sim_say("after: '%s' cannot be done now", later.command);
 	}
-	return false;
 }
 
 bool sim_control(const char *command)
@@ -337,6 +399,50 @@ bool sim_control(const char *command)
 	if (!ok)
 		sim_say("'%s' is not a command, or not now", command);
 	return ok;
+}
+
+/* What comes through the pipe, line by line, until nobody can write to it any more, which is never. */
+static void *listen_thread(void *opaque)
+{
+	int fd = *(int *)opaque;
+	char line[512];
+	size_t used = 0;
+
+	for (;;) {
+		ssize_t n = read(fd, line + used, sizeof(line) - 1 - used);
+		char *end;
+
+		if (n <= 0)
+			return NULL;
+		used += (size_t)n;
+		line[used] = 0;
+		while ((end = strchr(line, '\n'))) {
+			*end++ = 0;
+			sim_control(line);
+			used -= (size_t)(end - line);
+			memmove(line, end, used + 1);
+		}
+		if (used == sizeof(line) - 1)
+			used = 0;
+	}
+}
+
+int sim_listen(void)
+{
+	static pthread_t thread;
+	static int fd;
+
+	if (!*sim.options.listen)
+		return 0;
+	/* For writing, too: so it neither waits for a writer nor ends with the last one. */
+	fd = open(sim.options.listen, O_RDWR | O_CLOEXEC);
+	if (fd < 0) {
+		int error = -errno;
+
+		sim_say("%s cannot be listened to", sim.options.listen);
+		return error;
+	}
+	return sim_thread_start(&thread, listen_thread, &fd);
 }
 
 static void read_environment(void)

@@ -377,6 +377,7 @@ static int submit(struct parser *p)
 	job->entity = entity;
 	job->vram_losses = sim.vram_losses;
 	sim_ring_push(job);
+	sim_submitted();
 	return 0;
 }
 

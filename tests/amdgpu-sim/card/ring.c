@@ -288,8 +288,7 @@ void sim_ring_unplug(void)
 	pthread_cond_broadcast(&sim.changed);
 }
 
-/* The program's signals are for its own threads, as if these were not there. */
-static int start_thread(pthread_t *thread, void *(*run)(void *), void *opaque)
+int sim_thread_start(pthread_t *thread, void *(*run)(void *), void *opaque)
 {
 	sigset_t all, old;
 	int error;
@@ -307,7 +306,7 @@ int sim_ring_start(void)
 
 	for (size_t i = 0; i < SIM_RINGS && !error; i++) {
 		sim.exec[i] = sim_exec_new((enum sim_ring)i);
-		error = sim.exec[i] ? start_thread(&rings[i].thread, ring_thread, &rings[i]) : -ENOMEM;
+		error = sim.exec[i] ? sim_thread_start(&rings[i].thread, ring_thread, &rings[i]) : -ENOMEM;
 	}
-	return error ? error : start_thread(&watchdog, watchdog_thread, NULL);
+	return error ? error : sim_thread_start(&watchdog, watchdog_thread, NULL);
 }

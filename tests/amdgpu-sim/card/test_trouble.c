@@ -2,7 +2,10 @@
 /* test_trouble.c - what goes wrong on purpose: injected errors, hangs, resets, a card that is pulled. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "fixture.h"
 
@@ -155,6 +158,56 @@ START_TEST(test_unplug)
 }
 END_TEST
 
+/* Commands that wait for their turn. */
+START_TEST(test_after)
+{
+	struct stream s;
+
+	card_open(&card, "gfx900", "after 2 enomem-cs 1; after 4 reset guilty");
+	s = nop_stream();
+	ck_assert_int_eq(run(&card, &s), 0);
+	ck_assert_int_eq(run(&card, &s), 0);
+	ck_assert_int_eq(submit(&card, &s, AMDGPU_HW_IP_COMPUTE, 0, NULL), -ENOMEM);
+	ck_assert_int_eq(run(&card, &s), 0);
+	ck_assert_int_eq(run(&card, &s), -ETIME);
+	new_context();
+	ck_assert_int_eq(run(&card, &s), 0);
+	card_close(&card);
+}
+END_TEST
+
+/* Commands that come from another process. */
+START_TEST(test_listen)
+{
+	char folder[] = "/tmp/amdgpu-sim-XXXXXX", path[64], commands[96];
+	const char *said = "enomem-cs 1\nnonsense\nunplug\n";
+	struct stream s;
+	int fd, ret;
+
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/commands", folder);
+	snprintf(commands, sizeof(commands), "listen %s", path);
+	ck_assert_int_eq(mkfifo(path, 0600), 0);
+	card_open(&card, "gfx900", commands);
+	s = nop_stream();
+	ck_assert_int_eq(run(&card, &s), 0);
+	/* the card has it open */
+	fd = open(path, O_WRONLY | O_NONBLOCK);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(write(fd, said, 4), 4);
+	usleep(10000);
+	ck_assert_int_eq(write(fd, said + 4, strlen(said) - 4), (ssize_t)strlen(said) - 4);
+	close(fd);
+	do {
+		ret = submit(&card, &s, AMDGPU_HW_IP_COMPUTE, 0, NULL);
+		usleep(1000);
+	} while (!ret || ret == -ENOMEM);
+	ck_assert_int_eq(ret, -ENODEV);
+	unlink(path);
+	rmdir(folder);
+}
+END_TEST
+
 static struct stream endless(void)
 {
 	struct mem *code = programs(&card);
@@ -232,6 +285,8 @@ int main(int argc, char **argv)
 	tcase_add_test(tc, test_innocent);
 	tcase_add_test(tc, test_vram_lost);
 	tcase_add_test(tc, test_unplug);
+	tcase_add_test(tc, test_after);
+	tcase_add_test(tc, test_listen);
 	tcase_add_loop_test(tc, test_endless, 0, 8);
 	tcase_add_test(tc, test_round);
 	suite_add_tcase(suite, tc);
