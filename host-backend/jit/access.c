@@ -7,13 +7,11 @@
  * program's own comparison. Where the size is a constant, both become o <= len - n. Where n is not
  * constant: o <= len && n <= len - o.
  *
- * Speculation. The processor may run ahead of a check that fails. So a pointer with a variable part goes
- * through nospec() before the base is added: an instruction sequence that LLVM cannot see into, which
- * leaves offsets alone that can pass the check and turns all others into 0. It works on the pointer
- * without the instruction's displacement, so that LLVM keeps one result per pointer value; what the displacement
- * adds stays within the guards around each region (GP_GUARD). Offsets that are constants from a
- * trusted base (the packet's start, an argument's) need none. Sizes that are not constant, which only a few helpers
- * have, wait for the check.
+ * Speculation. The processor may run ahead of a check that fails. So a pointer with a variable part is masked
+ * (nospec.c) before the base is added: without the instruction's displacement, so that LLVM keeps one result per pointer
+ * value; what the displacement adds stays within the guards around each region (GP_GUARD). Offsets that are
+ * constants from a trusted base (the packet's start, an argument's) need none. Sizes that are not constant, which only
+ * a few helpers have, wait for the check.
  *
  * Frames. What of a function's frame is reached at constant offsets only (bpf/frames.c) is split into the byte ranges
  * that are accessed together, and LLVM keeps them in registers. The rest lies in one array with that of all
@@ -96,29 +94,8 @@ void gp_tr_stack(struct gp_tr *tr, LLVMValueRef caller_stack)
 
 /* ------------------------------------------------------------------- checks */
 
-/* Largest displacement that the guards make room for, beside the slack of nospec(). */
+/* Largest displacement that the guards make room for, beside the slack of masks (nospec.c). */
 #define MAX_DISPLACEMENT 32000
-
-/*
- * An offset that the processor cannot use before the check has passed, unless it is close to the region: keeps o where
- * 0 <= o + 32768 < len + 65024, else 0. The check lets o through from -32000 to len + 31999 (displacements), and what
- * is kept reaches from -32768 - 32000 to len + 32255 + 32000 + 8, which is within GP_GUARD.
- */
-static LLVMValueRef nospec(struct gp_tr *tr, LLVMValueRef off, LLVMValueRef len)
-{
-#ifdef GPGPU_UNCHECKED /* a compiler for a benchmark, which nothing installs */
-	return off;
-#endif
-	LLVMValueRef span = LLVMBuildAdd(tr->b, len, gp_tr_const(tr, 65024), ""), args[2] = { off, span };
-	bool small;
-
-	if (tr->gpu)
-		return off;
-	small = LLVMIsAConstantInt(span) && LLVMConstIntGetSExtValue(span) <= INT32_MAX;
-
-	return gp_tr_asm(tr, "leaq 32768($1), $0\n\tcmpq $2, $0\n\tsbbq $0, $0\n\tandq $1, $0",
-			 small ? "=&r,r,i,~{flags}" : "=&r,r,r,~{flags}", tr->i64, args, 2);
-}
 
 static LLVMValueRef bad_range(struct gp_tr *tr, LLVMValueRef off, LLVMValueRef size, LLVMValueRef len)
 {
@@ -160,9 +137,12 @@ static void wait_for_checks(struct gp_tr *tr)
 	LLVMBuildCall2(tr->b, type, as, NULL, 0, "");
 }
 
-/* Check and address in a region whose base and size are known here; @reg_off without the displacement. */
+/*
+ * Check and address in a region whose base and size are known here; @reg_off without the displacement. @start: an
+ * offset within the region that pointers may be made from, or NULL.
+ */
 static LLVMValueRef checked(struct gp_tr *tr, LLVMValueRef base, LLVMValueRef len, LLVMValueRef reg_off,
-			    int64_t off, LLVMValueRef size, bool trusted)
+			    int64_t off, LLVMValueRef size, LLVMValueRef start, bool trusted)
 {
 	LLVMValueRef at = off ? LLVMBuildAdd(tr->b, reg_off, gp_tr_const(tr, off), "") : reg_off;
 
@@ -172,7 +152,7 @@ static LLVMValueRef checked(struct gp_tr *tr, LLVMValueRef base, LLVMValueRef le
 		off = 0;
 	}
 	if (!trusted) {
-		at = nospec(tr, reg_off, len);
+		at = gp_tr_nospec(tr, reg_off, len, start);
 		base = offset_pointer(tr, base, at);
 		return off ? offset_pointer(tr, base, gp_tr_const(tr, off)) : base;
 	}
@@ -200,7 +180,7 @@ static LLVMValueRef argument_address(struct gp_tr *tr, const struct gp_val *val,
 		gp_tr_fault_if(tr, LLVMBuildICmp(tr->b, LLVMIntEQ, writable, gp_tr_const(tr, 0), ""),
 			       VIRTIO_GPGPU_R_OUT_OF_BOUNDS);
 	}
-	return checked(tr, base, len, reg_off, off, size, val->known);
+	return checked(tr, base, len, reg_off, off, size, NULL, val->known);
 }
 
 static LLVMValueRef map_address(struct gp_tr *tr, int m, LLVMValueRef handle, int64_t off, LLVMValueRef size,
@@ -212,7 +192,8 @@ static LLVMValueRef map_address(struct gp_tr *tr, int m, LLVMValueRef handle, in
 
 	if (write && gp_map_frozen(&tr->prog->maps[m]))
 		gp_tr_fault_if(tr, LLVMConstInt(tr->i1, 1, 0), VIRTIO_GPGPU_R_OUT_OF_BOUNDS);
-	return checked(tr, numbered(tr, "gp_rt_map_values", (uint32_t)m), len, reg_off, off, size, false);
+	return checked(tr, numbered(tr, "gp_rt_map_values", (uint32_t)m), len, reg_off, off, size, NULL,
+		       false);
 }
 
 /* Any region: resolved at run time, which checks, masks and knows what may be written. */
@@ -252,7 +233,7 @@ static LLVMValueRef own_frame(struct gp_tr *tr, int64_t off)
 static LLVMValueRef checked_address(struct gp_tr *tr, int reg, int64_t off, LLVMValueRef size, bool write)
 {
 	const struct gp_val *val = &tr->state.reg[reg];
-	LLVMValueRef value = gp_tr_get(tr, reg), args[1] = { tr->lane };
+	LLVMValueRef value = gp_tr_get(tr, reg), args[1] = { tr->lane }, start = NULL;
 
 	switch (val->kind) {
 	case GP_KIND_STACK:
@@ -260,10 +241,13 @@ static LLVMValueRef checked_address(struct gp_tr *tr, int reg, int64_t off, LLVM
 			return LLVMConstIntGetZExtValue(size) ? own_frame(tr, val->off + off)
 							      : LLVMConstNull(tr->ptr);
 		return checked(tr, tr->stack ? tr->stack : LLVMConstNull(tr->ptr),
-			       gp_tr_const(tr, tr->kinds->stack_bytes), value, off, size, false);
+			       gp_tr_const(tr, tr->kinds->stack_bytes), value, off, size, NULL, false);
 	case GP_KIND_PACKET:
+		/* Where LLVM does little, it would not find that this is what the pointer was made from. */
+		if (!val->known && !(tr->prog->flags & GP_PROG_QUICK))
+			start = LLVMBuildZExt(tr->b, gp_tr_rt(tr, "gp_rt_data", args, 1), tr->i64, "");
 		return checked(tr, gp_tr_rt(tr, "gp_rt_pkt_base", args, 1),
-			       gp_tr_rt(tr, "gp_rt_pkt_end", args, 1), value, off, size, val->known);
+			       gp_tr_rt(tr, "gp_rt_pkt_end", args, 1), value, off, size, start, val->known);
 	case GP_KIND_ARG:
 		return argument_address(tr, val, value, off, size, write);
 	case GP_KIND_MAPVAL:
@@ -413,18 +397,18 @@ void gp_tr_store(struct gp_tr *tr, const struct bpf_insn *insn)
 	LLVMSetAlignment(store, 1);
 }
 
-/* Bases are aligned to 8, so the offset decides where it is known; else the address does. */
-static void check_alignment(struct gp_tr *tr, const struct bpf_insn *insn, LLVMValueRef at)
+LLVMValueRef gp_tr_misaligned(struct gp_tr *tr, const struct bpf_insn *insn, LLVMValueRef at)
 {
 	const struct gp_val *val = &tr->state.reg[insn->dst_reg];
-	LLVMValueRef where =
-		gp_val_region(val) == GP_REGION_NONE
-			? LLVMBuildPtrToInt(tr->b, at, tr->i64, "")
-			: LLVMBuildAdd(tr->b, gp_tr_get(tr, insn->dst_reg), gp_tr_const(tr, insn->off), "");
+	bool one_map = val->kind == GP_KIND_MAPVAL && gp_val_one_map(val) >= 0;
+	LLVMValueRef where;
 
+	if (gp_val_region(val) != GP_REGION_NONE || one_map)
+		where = LLVMBuildAdd(tr->b, gp_tr_get(tr, insn->dst_reg), gp_tr_const(tr, insn->off), "");
+	else
+		where = LLVMBuildPtrToInt(tr->b, at, tr->i64, "");
 	where = LLVMBuildAnd(tr->b, where, gp_tr_const(tr, gp_insn_size(insn) - 1), "");
-	gp_tr_fault_if(tr, LLVMBuildICmp(tr->b, LLVMIntNE, where, gp_tr_const(tr, 0), ""),
-		       VIRTIO_GPGPU_R_MISALIGNED);
+	return LLVMBuildICmp(tr->b, LLVMIntNE, where, gp_tr_const(tr, 0), "");
 }
 
 /* On a GPU by way of the run-time library, since the scope is not for LLVM's C interface to say. */
@@ -482,7 +466,7 @@ void gp_tr_atomic(struct gp_tr *tr, const struct bpf_insn *insn)
 	LLVMValueRef at = gp_tr_address(tr, insn->dst_reg, insn->off, gp_tr_const(tr, size), true);
 	LLVMValueRef value, old;
 
-	check_alignment(tr, insn, at);
+	gp_tr_fault_if(tr, gp_tr_misaligned(tr, insn, at), VIRTIO_GPGPU_R_MISALIGNED);
 	value = LLVMBuildTrunc(tr->b, gp_tr_handle(tr, insn->src_reg), type, "");
 	if (insn->imm == BPF_CMPXCHG)
 		old = compare_exchange(tr, at, LLVMBuildTrunc(tr->b, gp_tr_handle(tr, 0), type, ""), value,

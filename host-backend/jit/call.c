@@ -132,8 +132,11 @@ static bool shares_lookup(const struct gp_tr *tr, const struct gp_helper *helper
 			   : tr->prog->flags & GP_PROG_QUICK ? 0
 							     : GP_INLINE_LOOKUPS;
 
-	return helper->number == BPF_FUNC_map_lookup_elem && m >= 0 && tr->lookups[m] > inlined &&
-	       tr->prog->maps[m].type != VIRTIO_GPGPU_MAP_ARRAY;
+	if (helper->number != BPF_FUNC_map_lookup_elem || m < 0 || tr->lookups[m] <= inlined)
+		return false;
+	/* These are no longer than a call. */
+	return tr->prog->maps[m].type != VIRTIO_GPGPU_MAP_ARRAY &&
+	       tr->prog->maps[m].type != VIRTIO_GPGPU_MAP_PERCPU_ARRAY;
 }
 
 /* One of several of the program's maps. */

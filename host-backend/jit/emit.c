@@ -48,28 +48,42 @@ static const struct tier {
 	uint32_t kind; /* or 0: any */
 	uint32_t flags; /* GP_PROG_* that the program has */
 	uint32_t max_insns;
-	const char *passes;
+	const char *passes[3]; /* between them, what masks constants goes away (nospec.c) */
 	bool fast_code; /* quick selection and register allocation: code twice as large */
 } tiers[] = {
-	{ 0, GP_PROG_QUICK, GP_MAX_INSNS,
-	  "globaldce,always-inline,globaldce,function(sroa,early-cse,simplifycfg)", true },
-	{ VIRTIO_GPGPU_PROG_XDP, 0, 4000,
-	  "globaldce,always-inline,globaldce,cgscc(inline,function(sroa,early-cse<memssa>,simplifycfg)),"
-	  "globaldce,function(" COMBINE ",loop(loop-idiom,indvars,loop-deletion,loop-unroll-full),sroa,"
-	  "early-cse<memssa>,jump-threading,correlated-propagation,simplifycfg,constraint-elimination,"
-	  "early-cse<memssa>,dse,loop-mssa(licm),adce,"
-	  "simplifycfg<hoist-common-insts;sink-common-insts;no-keep-loops>," COMBINE "),globaldce",
+	{ 0,
+	  GP_PROG_QUICK,
+	  GP_MAX_INSNS,
+	  { "globaldce,always-inline,globaldce,function(sroa,early-cse,simplifycfg)" },
+	  true },
+	{ VIRTIO_GPGPU_PROG_XDP,
+	  0,
+	  4000,
+	  { "globaldce,always-inline,globaldce,cgscc(inline,function(sroa,early-cse<memssa>,simplifycfg)),"
+	    "globaldce",
+	    "function(" COMBINE ",loop(loop-idiom,indvars,loop-deletion,loop-unroll-full))",
+	    "function(sroa,"
+	    "early-cse<memssa>,jump-threading,correlated-propagation,simplifycfg,constraint-elimination,"
+	    "early-cse<memssa>,dse,loop-mssa(licm),adce,"
+	    "simplifycfg<hoist-common-insts;sink-common-insts;no-keep-loops>," COMBINE "),globaldce" },
 	  false },
-	{ 0, 0, 4000,
-	  "globaldce,default<O2>,function(constraint-elimination,instcombine<no-verify-fixpoint>,simplifycfg,"
-	  "dse,adce)",
+	{ 0,
+	  0,
+	  4000,
+	  { "globaldce,default<O2>,function(constraint-elimination,instcombine<no-verify-fixpoint>,simplifycfg,"
+	    "dse,adce)" },
 	  false },
-	{ 0, 0, 6000,
-	  "globaldce,always-inline,globaldce,function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,"
-	  "simplifycfg,gvn,constraint-elimination,simplifycfg,dse,adce),globaldce",
+	{ 0,
+	  0,
+	  6000,
+	  { "globaldce,always-inline,globaldce,function(sroa,early-cse<memssa>,instcombine<no-verify-fixpoint>,"
+	    "simplifycfg,gvn,constraint-elimination,simplifycfg,dse,adce),globaldce" },
 	  false },
-	{ 0, 0, GP_MAX_INSNS,
-	  "globaldce,always-inline,globaldce,function(sroa,early-cse,simplifycfg,adce),globaldce", true },
+	{ 0,
+	  0,
+	  GP_MAX_INSNS,
+	  { "globaldce,always-inline,globaldce,function(sroa,early-cse,simplifycfg,adce),globaldce" },
+	  true },
 };
 
 /*
@@ -79,19 +93,27 @@ static const struct tier {
 #define GPU_INLINE "globaldce,always-inline,globaldce,function(sroa,early-cse,simplifycfg)"
 
 static const struct tier gpu_tiers[] = {
-	{ 0, 0, 4000,
-	  "function(infer-address-spaces,early-cse<memssa>,simplifycfg," COMBINE
-	  ",loop(loop-idiom,indvars,loop-deletion,loop-unroll-full),sroa,infer-address-spaces,"
-	  "early-cse<memssa>,correlated-propagation,simplifycfg,constraint-elimination,"
-	  "early-cse<memssa>,dse,loop-mssa(licm),adce,simplifycfg<hoist-common-insts;sink-common-insts;"
-	  "no-keep-loops>," COMBINE ",infer-address-spaces),globaldce",
+	{ 0,
+	  0,
+	  4000,
+	  { "function(infer-address-spaces,early-cse<memssa>,simplifycfg," COMBINE
+	    ",loop(loop-idiom,indvars,loop-deletion,loop-unroll-full),sroa,infer-address-spaces,"
+	    "early-cse<memssa>,correlated-propagation,simplifycfg,constraint-elimination,"
+	    "early-cse<memssa>,dse,loop-mssa(licm),adce,simplifycfg<hoist-common-insts;sink-common-insts;"
+	    "no-keep-loops>," COMBINE ",infer-address-spaces),globaldce" },
 	  false },
-	{ 0, 0, 8000,
-	  "function(infer-address-spaces,early-cse<memssa>," COMBINE
-	  ",simplifycfg,loop(loop-unroll-full),sroa,infer-address-spaces,early-cse,"
-	  "constraint-elimination,simplifycfg,dse,adce),globaldce",
+	{ 0,
+	  0,
+	  8000,
+	  { "function(infer-address-spaces,early-cse<memssa>," COMBINE
+	    ",simplifycfg,loop(loop-unroll-full),sroa,infer-address-spaces,early-cse,"
+	    "constraint-elimination,simplifycfg,dse,adce),globaldce" },
 	  false },
-	{ 0, 0, GP_MAX_INSNS, "function(infer-address-spaces,early-cse,simplifycfg,adce),globaldce", true },
+	{ 0,
+	  0,
+	  GP_MAX_INSNS,
+	  { "function(infer-address-spaces,early-cse,simplifycfg,adce),globaldce" },
+	  true },
 };
 
 static const struct tier *pick_tier(const struct gp_prog *prog)
@@ -336,7 +358,14 @@ static bool optimise(const struct tier *tier, struct gp_verdict *verdict)
 			return false;
 		gp_gpu_spaces(module);
 	}
-	return run_passes(tier->passes, verdict);
+	for (size_t i = 0; i < sizeof(tier->passes) / sizeof(*tier->passes) && tier->passes[i]; i++) {
+		if (i)
+			gp_nospec_constants(module);
+		if (!run_passes(tier->passes[i], verdict))
+			return false;
+	}
+	gp_nospec_finish(module);
+	return true;
 }
 
 static bool generate(const char *entry, LLVMTargetMachineRef with, bool lines, struct gp_code *code,

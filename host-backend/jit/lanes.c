@@ -25,22 +25,6 @@ static LLVMValueRef apply(struct gp_tr *tr, uint8_t op, LLVMValueRef a, LLVMValu
 			       : LLVMBuildXor(tr->b, a, b, "");
 }
 
-/* Is the place at a multiple of @size? The values of a map begin at a page, so the offset says it. */
-static LLVMValueRef aligned(struct gp_tr *tr, const struct bpf_insn *insn, LLVMValueRef at, uint32_t size)
-{
-	const struct gp_val *ptr = &tr->state.reg[insn->dst_reg];
-	LLVMValueRef where;
-
-	if (size == 1)
-		return LLVMConstInt(tr->i1, 1, 0);
-	if (ptr->kind == GP_KIND_MAPVAL && gp_val_one_map(ptr) >= 0)
-		where = LLVMBuildAdd(tr->b, gp_tr_get(tr, insn->dst_reg), gp_tr_const(tr, insn->off), "");
-	else
-		where = LLVMBuildPtrToInt(tr->b, at, tr->i64, "");
-	where = LLVMBuildAnd(tr->b, where, gp_tr_const(tr, size - 1), "");
-	return LLVMBuildICmp(tr->b, LLVMIntEQ, where, gp_tr_const(tr, 0), "");
-}
-
 static LLVMValueRef plain(struct gp_tr *tr, uint8_t op, LLVMValueRef at, LLVMValueRef value)
 {
 	LLVMValueRef old = LLVMBuildLoad2(tr->b, LLVMTypeOf(value), at, ""), store;
@@ -57,15 +41,15 @@ static LLVMValueRef operate(struct gp_tr *tr, const struct bpf_insn *insn, uint8
 			    LLVMValueRef value)
 {
 	uint32_t size = gp_insn_size(insn);
-	LLVMValueRef is_aligned = aligned(tr, insn, at, size), values[2], phi, branch;
+	LLVMValueRef misaligned = gp_tr_misaligned(tr, insn, at), values[2], phi, branch;
 	LLVMBasicBlockRef next, blocks[2];
 
-	if (LLVMIsAConstantInt(is_aligned) && LLVMConstIntGetZExtValue(is_aligned))
+	if (LLVMIsAConstantInt(misaligned) && !LLVMConstIntGetZExtValue(misaligned))
 		return gp_tr_rmw(tr, op, at, value, size, true);
 	blocks[0] = LLVMAppendBasicBlockInContext(tr->ctx, tr->fn, "");
 	blocks[1] = LLVMAppendBasicBlockInContext(tr->ctx, tr->fn, "");
 	next = LLVMAppendBasicBlockInContext(tr->ctx, tr->fn, "");
-	branch = LLVMBuildCondBr(tr->b, LLVMBuildNot(tr->b, is_aligned, ""), blocks[1], blocks[0]);
+	branch = LLVMBuildCondBr(tr->b, misaligned, blocks[1], blocks[0]);
 	LLVMSetMetadata(branch, tr->md_prof, LLVMMetadataAsValue(tr->ctx, tr->unlikely));
 
 	LLVMPositionBuilderAtEnd(tr->b, blocks[0]);

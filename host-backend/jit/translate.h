@@ -133,9 +133,32 @@ LLVMValueRef gp_tr_address(struct gp_tr *tr, int reg, int64_t off, LLVMValueRef 
 LLVMValueRef gp_tr_rmw(struct gp_tr *tr, uint8_t op, LLVMValueRef at, LLVMValueRef value, uint32_t size,
 		       bool relaxed);
 
+/*
+ * gp_tr_misaligned() - whether @at, which the store @insn goes to, is no multiple of its size (i1). Bases are aligned to 8
+ * and maps begin at a page, so the offset says it where its region is known; else the address does.
+ */
+LLVMValueRef gp_tr_misaligned(struct gp_tr *tr, const struct bpf_insn *insn, LLVMValueRef at);
+
 void gp_tr_load(struct gp_tr *tr, const struct bpf_insn *insn);
 void gp_tr_store(struct gp_tr *tr, const struct bpf_insn *insn);
 void gp_tr_atomic(struct gp_tr *tr, const struct bpf_insn *insn);
+
+/* ---------------------------------------------------- masks against speculation (nospec.c) */
+
+/*
+ * gp_tr_nospec() - an offset that the processor cannot use before the check has passed, unless it is close to the region.
+ * @len: of the region.
+ * @start: an offset within it that @off may be made from, or NULL.
+ *
+ * Return: @off, or, if it cannot pass the check, perhaps 0.
+ */
+LLVMValueRef gp_tr_nospec(struct gp_tr *tr, LLVMValueRef off, LLVMValueRef len, LLVMValueRef start);
+
+/* gp_nospec_constants() - take away what masks constants, between two runs of LLVM's passes. */
+void gp_nospec_constants(LLVMModuleRef mod);
+
+/* gp_nospec_finish() - put masks where they are needed; nothing but code generation may come behind it. */
+void gp_nospec_finish(LLVMModuleRef mod);
 
 /* ----------------------------------------------------------------- lanes (lanes.c) */
 

@@ -8,7 +8,9 @@
  * every call succeeds exactly where BPF_PROG_TEST_RUN lets it. A packet that came in with less
  * headroom or tailroom than that may still shrink.
  *
- * All offsets are below 2^17 and deltas are taken as 32 bits, so nothing here overflows 64.
+ * All offsets are below 2^17 and deltas are taken as 32 bits, so nothing here overflows 64. Accesses need no mask where
+ * they are a constant away from the packet's start, or go through one that rests on its end: so where a branch
+ * here is guessed wrong, both stay within the slot.
  */
 #include <errno.h>
 #include <linux/bpf.h>
@@ -48,10 +50,12 @@ GP_RT int64_t gp_helper_adjust_head(struct gp_lane *lane, int64_t delta)
 		return -EINVAL;
 	if (data > (int64_t)lane->data_end - GP_ETH_HLEN)
 		return -EINVAL;
+	d &= (int64_t)(gp_if_room((uint64_t)(data - meta_len)) &
+		       gp_if_room((uint64_t)(lane->data_end - data)));
 	if (meta_len)
 		gp_move_meta(lane->base + lane->meta_off, d, (uint32_t)meta_len);
 	lane->meta_off = (uint32_t)(lane->meta_off + d);
-	lane->data_off = (uint32_t)data;
+	lane->data_off = (uint32_t)(lane->data_off + d);
 	return 0;
 }
 
@@ -63,11 +67,13 @@ GP_RT int64_t gp_helper_adjust_tail(struct gp_lane *lane, int64_t delta)
 		return -EINVAL;
 	if (end < (int64_t)lane->data_off + GP_ETH_HLEN)
 		return -EINVAL;
+	d &= (int64_t)(gp_if_room(lane->env->stride - (uint64_t)end) &
+		       gp_if_room((uint64_t)(end - lane->data_off)));
 	if (d > 0) {
 		gp_charge_bytes(lane, (uint64_t)d);
 		memset(lane->base + lane->data_end, 0, (size_t)d);
 	}
-	lane->data_end = (uint32_t)end;
+	lane->data_end = (uint32_t)(lane->data_end + d);
 	return 0;
 }
 
@@ -79,7 +85,8 @@ GP_RT int64_t gp_helper_adjust_meta(struct gp_lane *lane, int64_t delta)
 		return -EINVAL;
 	if (len % 4 || len > GP_MAX_META)
 		return -EACCES;
-	lane->meta_off = (uint32_t)meta;
+	d &= (int64_t)(gp_if_room((uint64_t)meta) & gp_if_room((uint64_t)len));
+	lane->meta_off = (uint32_t)(lane->meta_off + d);
 	return 0;
 }
 

@@ -610,18 +610,32 @@ static unsigned int masks_of(struct gp_prog *prog)
 START_TEST(test_speculation)
 {
 	/* clang-format off */
-	/* r6 data, r7 data_end, r8 the first byte: a length that the packet chooses */
+	/* r6 data, r7 data_end, r8 the first bytes: a length that the packet chooses */
 #define HEADER MOV64K(R0, 1), LDX(W, R6, R1, 0), LDX(W, R7, R1, 4), MOV64X(R2, R6), ALU64K(BPF_ADD, R2, 64)
 	struct bpf_insn constant[] = { HEADER, JX(BPF_JGT, R2, R7, 2), LDX(B, R0, R6, 0), LDX(B, R0, R6, 63), EXIT };
-	struct bpf_insn checked[] = { HEADER, JX(BPF_JGT, R2, R7, 5), LDX(B, R8, R6, 0), ALU64X(BPF_ADD, R6, R8),
+	struct bpf_insn checked[] = { HEADER, JX(BPF_JGT, R2, R7, 5), LDX(W, R8, R6, 0), ALU64X(BPF_ADD, R6, R8),
 				      ALU64K(BPF_ADD, R6, 8), JX(BPF_JGT, R6, R7, 1), LDX(B, R0, R6, -8), EXIT };
-	struct bpf_insn thrice[] = { HEADER, JX(BPF_JGT, R2, R7, 9), LDX(B, R8, R6, 0), ALU64X(BPF_ADD, R6, R8),
+	/* a length that is short whatever it is */
+	struct bpf_insn narrow[] = { HEADER, JX(BPF_JGT, R2, R7, 6), LDX(B, R8, R6, 0), ALU64K(BPF_LSH, R8, 2),
+				     ALU64X(BPF_ADD, R6, R8), ALU64K(BPF_ADD, R6, 8), JX(BPF_JGT, R6, R7, 1),
+				     LDX(B, R0, R6, -8), EXIT };
+	/* one that is short because a branch says so, and one that grows in a loop, however few bits of it are used */
+	struct bpf_insn branch[] = { HEADER, JX(BPF_JGT, R2, R7, 6), LDX(W, R8, R6, 0), JK(BPF_JGT, R8, 60, 4),
+				     ALU64X(BPF_ADD, R6, R8), ALU64K(BPF_ADD, R6, 8), JX(BPF_JGT, R6, R7, 1),
+				     LDX(B, R0, R6, -8), EXIT };
+	struct bpf_insn loop[] = { HEADER, JX(BPF_JGT, R2, R7, 13), LDX(W, R8, R6, 0), MOV64K(R9, 0), MOV64X(R3, R9),
+				   ALU64K(BPF_AND, R3, 63), MOV64X(R2, R6), ALU64X(BPF_ADD, R2, R3), MOV64X(R3, R2),
+				   ALU64K(BPF_ADD, R3, 1), JX(BPF_JGT, R3, R7, 4), LDX(B, R2, R2, 0),
+				   ALU64X(BPF_ADD, R0, R2), ALU64X(BPF_ADD, R9, R2), JX(BPF_JLT, R9, R8, -11), EXIT };
+	struct bpf_insn thrice[] = { HEADER, JX(BPF_JGT, R2, R7, 9), LDX(W, R8, R6, 0), ALU64X(BPF_ADD, R6, R8),
 				     MOV64X(R2, R6), ALU64K(BPF_ADD, R2, 8), JX(BPF_JGT, R2, R7, 4),
 				     LDX(B, R0, R6, 0), LDX(B, R3, R6, 4), ALU64X(BPF_ADD, R0, R3),
 				     STX(B, R6, 2, R0), EXIT };
 	struct bpf_insn array[] = { HEADER, JX(BPF_JGT, R2, R7, 9), LDX(W, R8, R6, 0), STX(W, R10, -4, R8),
 				    MOV64X(R2, R10), ALU64K(BPF_ADD, R2, -4), LDMAP(R1, 0),
 				    CALL(BPF_FUNC_map_lookup_elem), JK(BPF_JEQ, R0, 0, 1), LDX(DW, R0, R0, 0), EXIT };
+	struct bpf_insn element[] = { ST(W, R10, -4, 3), MOV64X(R2, R10), ALU64K(BPF_ADD, R2, -4), LDMAP(R1, 0),
+				      CALL(BPF_FUNC_map_lookup_elem), JK(BPF_JEQ, R0, 0, 1), LDX(DW, R0, R0, 0), EXIT };
 	struct bpf_insn kernel[] = { LDX(DW, R6, R1, 0), LDX(DW, R7, R1, 8), ALU64X(BPF_ADD, R6, R7),
 				     LDX(B, R0, R6, 0), STX(B, R6, 0, R0), EXIT };
 	/* clang-format on */
@@ -642,11 +656,16 @@ START_TEST(test_speculation)
 		ck_assert_uint_eq(MASKS(constant), 0); /* a trusted base and constants */
 		ck_assert_uint_eq(MASKS(checked),
 				  1); /* although the program's own check makes it redundant */
+		ck_assert_uint_eq(MASKS(branch), 1);
+		ck_assert_uint_ge(MASKS(loop), 1);
 		ck_assert_uint_eq(MASKS(array), 1);
-		if (quick)
+		if (quick) {
 			ck_assert_uint_ge(MASKS(thrice), 1);
-		else
+		} else {
 			ck_assert_uint_eq(MASKS(thrice), 1); /* once per pointer, not per access */
+			ck_assert_uint_eq(MASKS(narrow), 0);
+			ck_assert_uint_eq(MASKS(element), 0); /* a constant of the map */
+		}
 		prog.kind = VIRTIO_GPGPU_PROG_GPGPU;
 		prog.num_args = 2;
 		prog.arg_kind[0] = VIRTIO_GPGPU_ARG_BUFFER;
@@ -658,7 +677,7 @@ START_TEST(test_speculation)
 }
 END_TEST
 
-/* The packet's side of xdp_load_bytes and xdp_store_bytes is masked; a size that is not constant waits. */
+/* What helpers do to a packet is masked; a size that is not constant waits. */
 START_TEST(test_speculation_bytes)
 {
 	/* clang-format off */
@@ -668,6 +687,12 @@ START_TEST(test_speculation_bytes)
 			     LDX(B, R0, R10, -8), LABEL(0), EXIT }
 	struct bpf_insn load[] = BYTES(BPF_FUNC_xdp_load_bytes, MOV64K(R4, 8));
 	struct bpf_insn store[] = BYTES(BPF_FUNC_xdp_store_bytes, MOV64K(R4, 8));
+	/* Where the packet begins and ends is what other accesses rest on. */
+#define ADJUST(helper) { HEADER, MOV64X(R9, R1), JX(BPF_JGT, R2, R7, L(0)), LDX(W, R2, R6, 0), MOV64X(R1, R9), \
+			 CALL(helper), LABEL(0), EXIT }
+	struct bpf_insn head[] = ADJUST(BPF_FUNC_xdp_adjust_head);
+	struct bpf_insn tail[] = ADJUST(BPF_FUNC_xdp_adjust_tail);
+	struct bpf_insn meta[] = ADJUST(BPF_FUNC_xdp_adjust_meta);
 	struct bpf_insn load_any[] = BYTES(BPF_FUNC_xdp_load_bytes, MOV64X(R5, R4));
 	struct bpf_insn store_any[] = BYTES(BPF_FUNC_xdp_store_bytes, MOV64X(R5, R4));
 	/* clang-format on */
@@ -679,7 +704,8 @@ START_TEST(test_speculation_bytes)
 	} rows[] = {
 		{ none, COUNT(none), 0, 0 },	       { load, COUNT(load), 1, 0 },
 		{ store, COUNT(store), 1, 0 },	       { load_any, COUNT(load_any), 1, 1 },
-		{ store_any, COUNT(store_any), 1, 1 },
+		{ store_any, COUNT(store_any), 1, 1 }, { head, COUNT(head), 2, 0 },
+		{ tail, COUNT(tail), 2, 0 },	       { meta, COUNT(meta), 2, 0 },
 	};
 
 	for (size_t i = 0; i < COUNT(rows); i++) {
