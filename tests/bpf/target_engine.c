@@ -98,9 +98,15 @@ static const char *device_open(struct device *d)
 						.jit_program = getenv("GPGPU_JIT"),
 						.jit_fd = -1,
 						.one_step = d->one_step };
-	static char why[256];
+	const char *node = getenv("GPGPU_TEST_AMDGPU");
+	static char why[256], amdgpu[128];
 	GError *error = NULL;
 
+	/* Which of several cards: a render node or a PCI address. */
+	if (node && !strcmp(d->device, "amdgpu")) {
+		snprintf(amdgpu, sizeof(amdgpu), "amdgpu:%s", node);
+		options.device = amdgpu;
+	}
 	if (!options.jit_program)
 		return "GPGPU_JIT does not name the compiler";
 	gp_gpu_register(&gp_gpu_mock);
