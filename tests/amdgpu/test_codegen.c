@@ -4,8 +4,8 @@
  * instructions they are made of.
  *
  * What a descriptor is to hold is written here from AMDGPUUsage.rst ("Kernel Descriptor", "Initial Kernel Execution
- * State"), not from our table. What programs take is kept from growing by cost.txt beside this, which gpu-cost --table
- * writes. The examples are arguments.
+ * State"), not from our table. What programs take is kept from growing by cost.txt beside this (GPGPU_COST names it), which
+ * this program writes with --write. The examples are arguments.
  */
 #include <check.h>
 #include <pthread.h>
@@ -267,6 +267,81 @@ START_TEST(spaces_are_known)
 }
 END_TEST
 
+/* ------------------------------------------------------------------- cost */
+
+/* Code may grow by so much without anybody noticing: LLVM's versions differ. */
+#define SLACK_PERCENT 3
+
+struct cost {
+	char program[64], target[16];
+	unsigned int vgprs, scratch, bytes;
+};
+
+static size_t read_costs(struct cost *costs, size_t room)
+{
+	FILE *file = fopen(getenv("GPGPU_COST"), "r");
+	char line[256];
+	size_t n = 0;
+
+	ck_assert_ptr_nonnull(file);
+	while (n < room && fgets(line, sizeof(line), file))
+		n += sscanf(line, "%63s %15s %u %u %u", costs[n].program, costs[n].target, &costs[n].vgprs,
+			    &costs[n].scratch, &costs[n].bytes) == 5;
+	fclose(file);
+	return n;
+}
+
+START_TEST(nothing_grows)
+{
+	static struct cost costs[MAX_IMAGES];
+	size_t count = read_costs(costs, MAX_IMAGES), found = 0;
+
+	for (size_t i = 0; i < num_made; i++) {
+		const struct gp_image *image = made[i].image;
+
+		if (!image || !made[i].program)
+			continue;
+		for (size_t c = 0; c < count; c++) {
+			const struct cost *cost = &costs[c];
+
+			if (strcmp(cost->program, made[i].program->name) ||
+			    strcmp(cost->target, made[i].want->name))
+				continue;
+			found++;
+			ck_assert_msg(image->vgprs <= cost->vgprs + cost->vgprs * SLACK_PERCENT / 100 &&
+					      image->scratch_bytes <=
+						      cost->scratch + cost->scratch * SLACK_PERCENT / 100 &&
+					      image->code_bytes <=
+						      cost->bytes + cost->bytes * SLACK_PERCENT / 100,
+				      "%s for %s: %u VGPRs (%u), %u bytes of scratch (%u), %u of code (%u)",
+				      cost->program, cost->target, image->vgprs, cost->vgprs,
+				      image->scratch_bytes, cost->scratch, image->code_bytes, cost->bytes);
+		}
+	}
+	/* A program without a row would be kept by nothing. */
+	for (size_t i = 0; i < num_made; i++)
+		found -= made[i].image && made[i].program;
+	ck_assert_uint_eq(found, 0);
+}
+END_TEST
+
+static int write_costs(const char *path)
+{
+	FILE *file = fopen(path, "w");
+
+	if (!file)
+		return 1;
+	fprintf(file,
+		"# What programs take, at most: program, target, VGPRs, bytes of scratch, bytes of code. Written by\n"
+		"# test_codegen --write FILE OBJECT...\n");
+	for (size_t i = 0; i < num_made; i++)
+		if (made[i].image && made[i].program)
+			fprintf(file, "%-24s %-8s %4u %4u %6u\n", made[i].program->name, made[i].want->name,
+				made[i].image->vgprs, made[i].image->scratch_bytes,
+				made[i].image->code_bytes);
+	return fclose(file) != 0;
+}
+
 static void read_programs(int argc, char **argv)
 {
 	for (int i = 1; i < argc; i++) {
@@ -286,21 +361,30 @@ int main(int argc, char **argv)
 {
 	Suite *suite = suite_create("amdgpu codegen");
 	TCase *tc = tcase_create("codegen");
+	const char *table = NULL;
 	SRunner *runner;
 	int failed;
 
+	if (argc > 2 && !strcmp(argv[1], "--write")) {
+		table = argv[2];
+		argc -= 2;
+		argv += 2;
+	}
 	read_programs(argc, argv);
 	if (num_programs < 5) {
-		fprintf(stderr, "usage: test_codegen OBJECT...\n");
+		fprintf(stderr, "usage: test_codegen [--write FILE] OBJECT...\n");
 		return 1;
 	}
 	compile_all();
+	if (table && (write_costs(table) || setenv("GPGPU_COST", table, 1)))
+		return 1;
 	tcase_set_timeout(tc, 0);
 	tcase_add_test(tc, table_is_whole);
 	tcase_add_test(tc, all_compile);
 	tcase_add_test(tc, descriptors);
 	tcase_add_test(tc, stacks_stay_in_registers);
 	tcase_add_test(tc, spaces_are_known);
+	tcase_add_test(tc, nothing_grows);
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);
