@@ -392,7 +392,7 @@ int sim_handle_new(struct sim_client *client, struct sim_bo *bo, uint32_t *handl
 /* Options and what is told to a running card (control.c). */
 struct sim_options_card {
 	char node[128], generation[16];
-	uint64_t vram, gtt, seed, instructions, poison;
+	uint64_t vram, gtt, units, seed, instructions, poison;
 	int64_t timeout; /* ns */
 	bool l1, l2, hard, reset_loses, list_strict;
 	char capture[256], statistics[256], trace[256], listen[256];

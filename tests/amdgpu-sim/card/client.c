@@ -194,6 +194,7 @@ static bool may_raise(void)
 
 static int start(void)
 {
+	static struct sim_chip smaller;
 	pthread_condattr_t attr;
 	uint64_t vram, gtt;
 	int error;
@@ -205,6 +206,11 @@ static int start(void)
 	if (!sim.chip) {
 		sim_say("there is no generation '%s' here", sim.options.generation);
 		return -ENODEV;
+	}
+	if (sim.options.units && sim.options.units < sim.chip->units) {
+		smaller = *sim.chip;
+		smaller.units = (uint32_t)sim.options.units;
+		sim.chip = &smaller;
 	}
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);

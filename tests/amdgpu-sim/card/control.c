@@ -135,6 +135,11 @@ static bool set_generation(char **a, int n)
 	return copy(sim.options.generation, sizeof(sim.options.generation), a[0]);
 }
 
+static bool set_units(char **a, int n)
+{
+	return number(a[0], &sim.options.units) && sim.options.units;
+}
+
 static bool set_vram(char **a, int n)
 {
 	return number(a[0], &sim.options.vram) && sim.options.vram && !(sim.options.vram % SIM_PAGE);
@@ -297,27 +302,17 @@ static const struct command {
 	bool early; /* only before the card is there */
 	bool (*run)(char **a, int n);
 } commands[] = {
-	{ "node", 1, 1, true, set_node },
-	{ "generation", 1, 1, true, set_generation },
-	{ "vram", 1, 1, true, set_vram },
-	{ "gtt", 1, 1, true, set_gtt },
-	{ "poison", 1, 1, false, set_poison },
-	{ "seed", 1, 1, false, set_seed },
-	{ "instructions", 1, 1, false, set_instructions },
-	{ "timeout", 1, 1, false, set_timeout },
-	{ "caches", 1, 1, false, set_caches },
-	{ "list", 1, 1, false, set_list },
-	{ "recovery", 1, 2, false, set_recovery },
-	{ "fail", 3, 3, false, fail },
-	{ "reset", 1, 2, false, do_reset },
-	{ "unplug", 0, 0, false, do_unplug },
-	{ "hang", 0, 0, false, do_hang },
-	{ "enomem-cs", 1, 1, false, enomem },
-	{ "after", 2, MAX_WORDS - 1, false, after },
-	{ "listen", 1, 1, true, set_listen },
-	{ "capture", 1, 1, false, set_capture },
-	{ "trace", 1, 3, false, set_trace },
-	{ "statistics", 1, 1, false, set_statistics },
+	{ "node", 1, 1, true, set_node },	 { "generation", 1, 1, true, set_generation },
+	{ "units", 1, 1, true, set_units },	 { "vram", 1, 1, true, set_vram },
+	{ "gtt", 1, 1, true, set_gtt },		 { "poison", 1, 1, false, set_poison },
+	{ "seed", 1, 1, false, set_seed },	 { "instructions", 1, 1, false, set_instructions },
+	{ "timeout", 1, 1, false, set_timeout }, { "caches", 1, 1, false, set_caches },
+	{ "list", 1, 1, false, set_list },	 { "recovery", 1, 2, false, set_recovery },
+	{ "fail", 3, 3, false, fail },		 { "reset", 1, 2, false, do_reset },
+	{ "unplug", 0, 0, false, do_unplug },	 { "hang", 0, 0, false, do_hang },
+	{ "enomem-cs", 1, 1, false, enomem },	 { "after", 2, MAX_WORDS - 1, false, after },
+	{ "listen", 1, 1, true, set_listen },	 { "capture", 1, 1, false, set_capture },
+	{ "trace", 1, 3, false, set_trace },	 { "statistics", 1, 1, false, set_statistics },
 };
 
 /* The command with the name @word that takes @n arguments, or NULL. */
