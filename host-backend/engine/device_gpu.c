@@ -102,8 +102,10 @@ static bool begin_slice(struct gp_device *dev, uint64_t *wake)
 	gp_job_take(slice->job, engine->slice_ns, &slice->chunk, now);
 	slice->chunk.phase = gp_slice_begin(slice->job->session);
 	dev->planned_ns += grant.estimate;
-	if (dev->gone)
+	if (dev->gone) {
 		slice->status = VIRTIO_GPGPU_S_DEVICE_LOST;
+		slice->reason = dev->lost_reason;
+	}
 	pthread_mutex_unlock(&engine->lock);
 
 	list_init(&ready);
@@ -121,7 +123,7 @@ static void refuse_call(struct gp_device *dev, uint32_t status)
 	struct list *link = list_pop(&dev->calls);
 
 	pthread_mutex_unlock(&dev->engine->lock);
-	gp_map_call_ended(container_of(link, struct gp_map_call, link), status);
+	gp_map_call_ended(container_of(link, struct gp_map_call, link), status, gp_gpu_reason(dev, status));
 	pthread_mutex_lock(&dev->engine->lock);
 }
 
@@ -316,6 +318,10 @@ static void deal_with_loss(struct gp_device *dev)
 	enum gpgpu_loss loss = dev->hung ? GPGPU_LOSS_GUILTY : losses[dev->ops->state(dev->gpu)];
 	bool contents = false, back = false;
 
+	if (dev->hung || loss == GPGPU_LOSS_GONE)
+		dev->lost_reason = VIRTIO_GPGPU_R_WORKER_DIED; /* it is about to */
+	else
+		dev->lost_reason = VIRTIO_GPGPU_R_RESET;
 	end_all(dev);
 	pthread_mutex_unlock(&dev->engine->lock);
 	/* One that hangs may still write to its memory, so nothing that has some may go on. */
@@ -328,6 +334,8 @@ static void deal_with_loss(struct gp_device *dev)
 	pthread_mutex_lock(&dev->engine->lock);
 	dev->lost = false;
 	dev->gone = !back || !contents;
+	if (dev->gone)
+		dev->lost_reason = VIRTIO_GPGPU_R_WORKER_DIED;
 	pthread_cond_signal(&dev->wake);
 }
 
@@ -564,6 +572,7 @@ static void make_failed(struct gp_device *dev, const char *why)
 	dev->map_kernel_failed = true;
 	tell = dev->lost_fn && !dev->stopping;
 	dev->gone = true;
+	dev->lost_reason = VIRTIO_GPGPU_R_WORKER_DIED;
 	pthread_cond_broadcast(&dev->made);
 	pthread_cond_signal(&dev->wake);
 	pthread_mutex_unlock(&dev->engine->lock);

@@ -123,7 +123,7 @@ void gp_gpu_calls_ended(struct gp_device *dev, struct gpu_launch *launch, uint64
 		if (!status)
 			take_results(call, ops);
 		ops += call->num_ops;
-		gp_map_call_ended(call, status);
+		gp_map_call_ended(call, status, gp_gpu_reason(dev, status));
 	}
 	gp_gpu_launch_free(dev, launch);
 }

@@ -107,7 +107,16 @@ struct gp_device {
 	bool hung; /* because a launch does not end */
 	bool gone; /* for good */
 	bool quit;
+	uint32_t lost_reason; /* that goes with S_DEVICE_LOST */
 };
+
+/* gp_gpu_reason() - what goes with the @status of a launch that was given up. */
+static inline uint32_t gp_gpu_reason(const struct gp_device *dev, uint32_t status)
+{
+	if (!status)
+		return VIRTIO_GPGPU_R_NONE;
+	return status == VIRTIO_GPGPU_S_DEVICE_LOST ? dev->lost_reason : VIRTIO_GPGPU_R_HOST_MEMORY;
+}
 
 /* device_gpu.c: gp_gpu_map_kernel() - wait until there is one. No lock held. Return: NULL: there will be none. */
 struct gp_gpu_code *gp_gpu_map_kernel(struct gp_device *dev);

@@ -389,7 +389,7 @@ bool gp_gpu_slice_ended(struct gp_device *dev, struct gpu_launch *launch, uint64
 	slice->ns += ns;
 	slice->outstanding--;
 	if (status)
-		fail(slice, status, VIRTIO_GPGPU_R_NONE);
+		fail(slice, status, gp_gpu_reason(dev, status));
 	else
 		take_results(slice, launch);
 	gp_gpu_launch_free(dev, launch);

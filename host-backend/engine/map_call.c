@@ -33,7 +33,7 @@ struct gp_result gp_map_run(struct gp_map_call *call)
 	return GP_PENDING;
 }
 
-void gp_map_call_ended(struct gp_map_call *call, uint32_t status)
+void gp_map_call_ended(struct gp_map_call *call, uint32_t status, uint32_t reason)
 {
 	struct gpgpu_session *s = call->session;
 	struct gp_result result;
@@ -43,7 +43,7 @@ void gp_map_call_ended(struct gp_map_call *call, uint32_t status)
 	pthread_mutex_lock(&s->lock);
 	if (status) {
 		gp_response_drop(call->req);
-		result = (struct gp_result){ .status = status };
+		result = (struct gp_result){ .status = status, .reason = reason };
 	} else {
 		result = call->finish(call);
 	}

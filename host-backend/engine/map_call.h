@@ -37,7 +37,7 @@ struct gp_result gp_map_run(struct gp_map_call *call);
  * gp_map_call_ended() - a device has done @call, and filled in its operations and what they wrote.
  * @status: why it has not, or S_OK. No lock held; @call is freed.
  */
-void gp_map_call_ended(struct gp_map_call *call, uint32_t status);
+void gp_map_call_ended(struct gp_map_call *call, uint32_t status, uint32_t reason);
 
 /* gp_map_ticks() - of the clock that operations see, for a time limit. */
 uint64_t gp_map_ticks(const struct gpgpu_session *s, uint64_t ns);

@@ -174,10 +174,17 @@ START_TEST(loses)
 	for (uint32_t i = 0; i < 8; i++)
 		tickets[i] = dispatch_add(CTX, next_point_on(i), 64, 4096 * i, 1);
 	for (uint32_t i = 0; i < 8; i++) {
-		uint32_t status = wire_status(client, tickets[i]);
-
-		ck_assert(status == VIRTIO_GPGPU_S_OK || status == VIRTIO_GPGPU_S_DEVICE_LOST);
-		num_lost += status == VIRTIO_GPGPU_S_DEVICE_LOST;
+		a = wire_wait(client, tickets[i]);
+		if (a->status) {
+			ck_assert_uint_eq(a->status, VIRTIO_GPGPU_S_DEVICE_LOST);
+			/* Where it is for good some are answered when that is known, and some before. */
+			if (losses[_i].state == GP_GPU_GONE)
+				ck_assert_uint_eq(a->reason, VIRTIO_GPGPU_R_WORKER_DIED);
+			else if (!losses[_i].over || !num_lost)
+				ck_assert_uint_eq(a->reason, VIRTIO_GPGPU_R_RESET);
+			num_lost++;
+		}
+		wire_answer_free(a);
 	}
 	ck_assert_uint_gt(num_lost, 0);
 	wait_for_loss(losses[_i].loss, losses[_i].over);
