@@ -14,6 +14,9 @@
 /* One compiler for all tests: it takes its time to start. */
 static int jit_socket = -1;
 
+/* One engine for all tests of a process on $GPGPU_TEST_DEVICE, since a card's has to compile parts of its own first. */
+static struct gpgpu_engine *card;
+
 static void check_ok(uint32_t status)
 {
 	ck_assert_uint_eq(status, VIRTIO_GPGPU_S_OK);
@@ -45,9 +48,11 @@ static void make_objects(struct lanes *l)
 
 void lanes_start(struct lanes *l, uint32_t threads, int64_t seed, bool plain_sums, uint64_t fuel)
 {
+	const char *device = getenv("GPGPU_TEST_DEVICE");
 	struct gpgpu_engine_options options = {
-		.device = "cpu",
+		.device = device ? device : "cpu",
 		.threads = threads,
+		.jit_program = getenv("GPGPU_JIT"),
 		.jit_fd = jit_socket >= 0 ? fcntl(jit_socket, F_DUPFD_CLOEXEC, 0) : -1,
 		.interleave = seed >= 0,
 		.interleave_seed = (uint64_t)seed,
@@ -64,7 +69,9 @@ void lanes_start(struct lanes *l, uint32_t threads, int64_t seed, bool plain_sum
 
 	memset(l, 0, sizeof(*l));
 	l->worker_socket = -1;
-	l->engine = gpgpu_engine_new(&options, &error);
+	if (!device || !card)
+		card = gpgpu_engine_new(&options, &error);
+	l->engine = card;
 	ck_assert_msg(l->engine != NULL, "%s", error ? error->message : "");
 	l->client = wire_client_engine(l->engine, SHM_SIZE, &session);
 	make_objects(l);
@@ -89,7 +96,8 @@ void lanes_stop(struct lanes *l)
 	int status;
 
 	wire_client_free(l->client);
-	gpgpu_engine_free(l->engine);
+	if (l->engine != card || !getenv("GPGPU_TEST_DEVICE"))
+		gpgpu_engine_free(l->engine);
 	if (l->worker_socket < 0)
 		return;
 	close(l->worker_socket);
@@ -243,7 +251,9 @@ int lanes_main(Suite *suite)
 	pid_t pid;
 	int failed;
 
-	jit_socket = wire_spawn(getenv("GPGPU_JIT"), &pid, NULL);
+	/* For a card the engine starts it, since it knows what for. */
+	if (!getenv("GPGPU_TEST_DEVICE"))
+		jit_socket = wire_spawn(getenv("GPGPU_JIT"), &pid, NULL);
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);

@@ -48,6 +48,7 @@ void setup_engine(uint32_t threads)
 		.device = gp_mock_use(),
 		.threads = threads,
 		.lost = engine_lost,
+		.jit_program = getenv("GPGPU_JIT"),
 		.jit_fd = jit_socket >= 0 ? fcntl(jit_socket, F_DUPFD_CLOEXEC, 0) : -1,
 	};
 	GError *error = NULL;
@@ -254,7 +255,9 @@ int run_suite(Suite *suite)
 	SRunner *runner = srunner_create(suite);
 	int failed;
 
-	start_jit();
+	/* For a card the engine starts it, since it knows what for. */
+	if (strcmp(gp_mock_use(), "amdgpu"))
+		start_jit();
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);

@@ -20,7 +20,7 @@
 #include "gpgpu-host.h"
 #include "virtio_gpgpu.h"
 
-#define WIRE_TIMEOUT_MS 20000
+#define WIRE_TIMEOUT_MS 20000 /* GPGPU_TEST_TIMEOUT: seconds instead, for answers */
 
 struct wire_client;
 
