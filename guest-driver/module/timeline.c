@@ -276,7 +276,9 @@ static void job_finish(struct vgpgpu_job *job)
 	/* The timeline's may go in another thread as soon as the lock is dropped. */
 	kref_get(&job->ref);
 	account(job);
-	if (vgpgpu_req_status(&job->req) == VIRTIO_GPGPU_S_DEVICE_LOST)
+	/* The device keeps its objects when its GPU was reset; of a reset of its own this driver knows. */
+	if (vgpgpu_req_status(&job->req) == VIRTIO_GPGPU_S_DEVICE_LOST &&
+	    le32_to_cpu(vgpgpu_req_resp(&job->req)->reason) != VIRTIO_GPGPU_R_RESET)
 		WRITE_ONCE(ctx->lost, true);
 	for (i = 0; i < job->num_objs; i++)
 		vgpgpu_obj_put(job->objs[i]);
