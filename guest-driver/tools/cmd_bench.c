@@ -211,6 +211,7 @@ static struct gpgpu_job *submit_nop(void *arg)
 struct dispatch {
 	struct gpgpu_program *prog;
 	struct gpgpu_arg arg;
+	struct gpgpu_submit where;
 	uint32_t grid[3];
 };
 
@@ -219,7 +220,7 @@ static struct gpgpu_job *submit_dispatch(void *arg)
 	struct dispatch *d = arg;
 	struct gpgpu_job *job;
 
-	if (gpgpu_dispatch(d->prog, d->grid, NULL, &d->arg, 1, NULL, &job))
+	if (gpgpu_dispatch(d->prog, d->grid, NULL, &d->arg, 1, &d->where, &job))
 		die("%s", gpgpu_error_message());
 	return job;
 }
@@ -357,6 +358,8 @@ static void load_forever(void)
 			else if (result.device_ns > LOAD_JOB_NS * 2 && d.grid[0] > 1024)
 				d.grid[0] /= 2;
 		}
+		/* Each on a timeline of its own: behind one another only one would ask for the device. */
+		d.where.timeline = turn;
 		jobs[turn] = submit_dispatch(&d);
 	}
 }
