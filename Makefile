@@ -5,6 +5,8 @@
 #
 #   QEMU_SOURCE=DIR   an unpacked QEMU 10.0 tree in place of Debian's source
 #   ACCEL=kvm         boot guests with KVM (the default is tcg: it works everywhere)
+#   DEVICE=amdgpu     what the demo's devices run on: cpu (default), an AMD GPU, or (amdgpu-sim) one
+#                     in software; NODE= is the GPU's render node, GENERATION= which one in software
 
 MAKEFLAGS += --silent --no-print-directory
 SHELL = /bin/sh
@@ -15,6 +17,7 @@ export CCACHE_DIR := $(CURDIR)/build/ccache
 export CCACHE_BASEDIR := $(CURDIR)
 
 STEP = .ci/step
+chosen = $(if $(DEVICE),$(1) $(DEVICE)) $(if $(GENERATION),--generation $(GENERATION)) $(if $(NODE),--node $(NODE))
 MESON = /usr/bin/meson
 SANITIZE = -Dqemu=false -Db_sanitize=address,undefined -Db_lundef=false
 
@@ -60,7 +63,7 @@ build-asan: setup
 	@$(STEP) build-asan ninja -C build-asan all meson-test-prereq
 
 demo: build
-	@tests/demo/demo
+	@tests/demo/demo $(call chosen,--device)
 
 # What only tests need is built here; tests/run starts them as they are.
 check: build build-asan
@@ -68,7 +71,7 @@ check: build build-asan
 	@tests/run
 
 guest: build
-	@tests/guest/boot --shell
+	@tests/guest/boot $(call chosen,--backend) --shell
 
 bench: build
 	@tests/bench/bench
@@ -80,7 +83,7 @@ format:
 	@.ci/lint --format .
 
 clean:
-	@rm -rf build-asan build/qemu build/guest build/logs build/demo
+	@rm -rf build-asan build/qemu build/guest build/logs build/demo build/demo-*
 	@if [ -d build ]; then find build -mindepth 1 -maxdepth 1 \
 		! -name downloads ! -name ccache -exec rm -rf {} +; fi
 

@@ -121,13 +121,14 @@ class GuestVM:
     def __init__(self, build, script=None, args=(), folder=None, out=None, accel=None,
                  devices=('virtio-gpgpu-pci',), qemu_args=(), memory='768M', cpus=2, timeout=120,
                  console=None, on_sync=None, append='', machine='q35', sandbox=False,
-                 interactive=False, wrapper=()):
+                 interactive=False, wrapper=(), env=None):
         self.build = os.path.abspath(build)
         self.out = out
         self.deadline = time.monotonic() + timeout
         self.timeout = timeout
         self.console = console
         self.on_sync = on_sync
+        self.env = {**os.environ, **(env or {})}
         self.tmp = tempfile.mkdtemp(prefix='gpgpu-guest-')
         self.process = None
         self._qmp = None
@@ -179,10 +180,10 @@ class GuestVM:
         for d in devices:
             self.command += ['-device', d]
         if interactive:
-            self.process = subprocess.Popen(self.command)
+            self.process = subprocess.Popen(self.command, env=self.env)
             return
         self.errors = open(self.path('stderr'), 'w+', encoding='utf-8', errors='replace')
-        self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL,
+        self.process = subprocess.Popen(self.command, env=self.env, stdin=subprocess.DEVNULL,
                                         stdout=subprocess.PIPE, stderr=self.errors)
         self._thread(self._read_console)
         self._wait_socket('sync')
