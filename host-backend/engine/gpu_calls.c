@@ -24,7 +24,7 @@ static uint64_t call_room(const struct gp_map_call *call)
 	return gp_gpu_room(call->key_bytes + 8ull) + gp_gpu_room(value_bytes(call) + 8);
 }
 
-static void fill_call(struct gpu_block *block, const struct gp_map_call *call, struct gp_map_op *ops)
+static void fill_call(struct gpu_block *block, struct gp_map_call *call, struct gp_map_op *ops)
 {
 	memcpy(ops, call->ops, call->num_ops * sizeof(*ops));
 	if (call->ops[0].key) {
@@ -40,6 +40,7 @@ static void fill_call(struct gpu_block *block, const struct gp_map_call *call, s
 		/* What is not written is zero in the response, too. */
 		memset(value + call->in_bytes, 0, value_bytes(call) + 8 - call->in_bytes);
 		ops[0].value = value;
+		call->far_value = value;
 	}
 }
 
@@ -64,7 +65,7 @@ struct gpu_launch *gp_gpu_calls_launch(struct gp_device *dev, struct list *calls
 	launch = gp_gpu_launch_new(dev, GPU_CALLS, gp_gpu_room(num_ops * sizeof(*ops)) + bytes);
 	if (!launch)
 		return NULL;
-	ops = gp_gpu_take(launch->block, num_ops * sizeof(*ops));
+	ops = launch->ops = gp_gpu_take(launch->block, num_ops * sizeof(*ops));
 	for (; num; num--) {
 		struct list *link = list_pop(calls);
 		struct gp_map_call *call = container_of(link, struct gp_map_call, link);
@@ -91,20 +92,22 @@ static void take_results(struct gp_map_call *call, const struct gp_map_op *ops)
 		op->dropped = ops[i].dropped;
 	}
 	if (call->out_bytes)
-		memcpy(call->ops[0].value, ops[0].value, call->out_bytes);
+		memcpy(call->ops[0].value, call->far_value, call->out_bytes);
 }
 
 static void charge(struct gp_device *dev, const struct gpu_launch *launch, uint64_t ns)
 {
 	struct gpgpu_engine *engine = dev->engine;
 	struct list *pos, *next;
-	uint64_t now = gp_now();
+	uint64_t now = gp_now(), num_ops = 0;
 
+	list_for_each_safe(pos, next, &launch->calls)
+		num_ops += container_of(pos, struct gp_map_call, link)->num_ops;
 	pthread_mutex_lock(&engine->lock);
 	list_for_each_safe(pos, next, &launch->calls)
 	{
 		struct gp_map_call *call = container_of(pos, struct gp_map_call, link);
-		uint64_t share = ns * call->num_ops / launch->args->num_ops;
+		uint64_t share = ns * call->num_ops / num_ops;
 
 		gp_sched_charge(&engine->sched, &call->session->tenant, share, now);
 	}
@@ -113,7 +116,7 @@ static void charge(struct gp_device *dev, const struct gpu_launch *launch, uint6
 
 void gp_gpu_calls_ended(struct gp_device *dev, struct gpu_launch *launch, uint64_t ns, uint32_t status)
 {
-	const struct gp_map_op *ops = launch->args->ops;
+	const struct gp_map_op *ops = launch->ops;
 	struct list *link;
 
 	charge(dev, launch, ns);

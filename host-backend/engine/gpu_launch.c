@@ -52,6 +52,8 @@ void gp_gpu_launch_free(struct gp_device *dev, struct gpu_launch *launch)
 	if (launch->looked_at)
 		g_ptr_array_unref(launch->looked_at);
 	g_free(launch->part_of);
+	g_free(launch->order);
+	g_free(launch->texts);
 	g_free(launch);
 }
 

@@ -55,11 +55,15 @@ static struct gpu_launch *make_launch(struct gp_device *dev, struct look *look, 
 			gp_gpu_launch_free(dev, launch);
 		return NULL;
 	}
-	ops = gp_gpu_take(launch->block, ops_bytes);
+	ops = launch->ops = gp_gpu_take(launch->block, ops_bytes);
+	launch->texts = g_new0(const char *, look->ops->len);
 	memcpy(ops, look->ops->data, ops_bytes);
-	for (uint32_t i = 0; i < look->ops->len; i++)
-		if (ops[i].kind == GP_MAP_OP_LINES)
-			ops[i].value = gp_gpu_take(launch->block, text_bytes);
+	for (uint32_t i = 0; i < look->ops->len; i++) {
+		if (ops[i].kind != GP_MAP_OP_LINES)
+			continue;
+		ops[i].value = gp_gpu_take(launch->block, text_bytes);
+		launch->texts[i] = (const char *)ops[i].value;
+	}
 	launch->args->ops = ops;
 	launch->args->num_ops = look->ops->len;
 	launch->args->count = 1;
@@ -93,16 +97,17 @@ void gp_gpu_looked(struct gpu_slice *slice, const struct gpu_launch *launch)
 	struct gpgpu_session *s = slice->job->session;
 
 	for (uint32_t i = 0; i < launch->looked_at->len; i++) {
-		const struct gp_map_op *op = &launch->args->ops[i];
+		const struct gp_map_op *op = &launch->ops[i];
+		const char *texts = launch->texts[i];
 		void *of = g_ptr_array_index(launch->looked_at, i);
 		uint32_t lines = MIN(op->done, GP_LOG_ENTRIES);
 
-		if (op->kind == GP_MAP_OP_PENDING && op->result)
+		if (!texts && op->result)
 			gp_records_found(s, of);
-		for (uint32_t line = 0; op->kind == GP_MAP_OP_LINES && line < lines; line++) {
+		for (uint32_t line = 0; texts && line < lines; line++) {
 			char text[GP_LOG_TEXT];
 
-			g_strlcpy(text, (const char *)op->value + (size_t)line * GP_LOG_TEXT, sizeof(text));
+			g_strlcpy(text, texts + (size_t)line * GP_LOG_TEXT, sizeof(text));
 			gp_prints_line(s, of, text);
 		}
 	}

@@ -25,6 +25,10 @@ enum gpu_launch_kind {
 	GPU_CALLS, /* the guest's operations on maps */
 };
 
+/*
+ * What a launch is made of lies in memory that the GPU writes, and so may a program that got out of its bounds. So whoever
+ * reads what came back takes pointers and counts from here, and only results from there.
+ */
 struct gpu_launch {
 	struct list link; /* in one of the device's lists, or nowhere */
 	enum gpu_launch_kind kind;
@@ -34,9 +38,14 @@ struct gpu_launch {
 	uint32_t *stop; /* enum gp_stop */
 	struct gpu_slice *slice; /* but of CALLS */
 	struct gp_program *prog; /* PACKETS */
-	uint32_t *part_of; /* PACKETS with parts: the job's parts, by those of the launch */
+	uint32_t num; /* PACKETS: packets, or parts */
+	struct gp_launch_part *parts; /* PACKETS with parts; else NULL */
+	uint32_t *part_of; /* the job's parts, by those of the launch */
+	uint32_t *order; /* PACKETS without parts: which of the slice; NULL: all, one after the other */
+	struct gp_map_op *ops; /* LOOK, CALLS */
 	struct list calls; /* CALLS */
-	GPtrArray *looked_at; /* LOOK: of each operation, its map object or its program */
+	GPtrArray *looked_at; /* LOOK: of each operation, its map object or its program ... */
+	const char **texts; /* ... and the lines of that; NULL: a map */
 	uint64_t ticket;
 	uint64_t front; /* ns when it was seen to be the oldest that runs; 0: not yet */
 	uint32_t tries; /* to queue it, while the driver had no memory */

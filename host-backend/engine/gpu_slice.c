@@ -226,8 +226,8 @@ static bool begin_parts(struct gp_device *dev, struct gpu_slice *slice, struct l
 			.end = part->next + MIN(most, part->end - part->next),
 		};
 	}
-	launch->args->parts = parts;
-	launch->args->count = num;
+	launch->args->parts = launch->parts = parts;
+	launch->args->count = launch->num = num;
 	add(slice, launch, ready);
 	return true;
 }
@@ -262,15 +262,12 @@ static void give_up_packet(struct gpu_slice *slice, const struct gp_part *part)
 	};
 }
 
-/* The numbers come from where a program might have written, had it got out of its bounds: they are not believed. */
 static void end_parts(struct gpu_slice *slice, const struct gpu_launch *launch)
 {
-	const struct gp_launch *args = launch->args;
-
-	for (uint32_t i = 0; i < args->count; i++) {
+	for (uint32_t i = 0; i < launch->num; i++) {
 		const struct gp_part *part = &slice->job->parts[launch->part_of[i]];
 		uint32_t most = MIN(part->end - part->next, MAX_PART_PACKETS);
-		uint32_t ran = MIN(__atomic_load_n(&args->parts[i].ran, __ATOMIC_RELAXED), most);
+		uint32_t ran = MIN(__atomic_load_n(&launch->parts[i].ran, __ATOMIC_RELAXED), most);
 
 		/* Told to stop before it began even one: that one is what took too long, or nothing would ever get on. */
 		if (!ran && *launch->stop == GP_STOP_NOW) {
@@ -284,7 +281,7 @@ static void end_parts(struct gpu_slice *slice, const struct gpu_launch *launch)
 
 static void end_packets(struct gpu_slice *slice, const struct gpu_launch *launch)
 {
-	if (launch->part_of)
+	if (launch->parts)
 		end_parts(slice, launch);
 	else if (!slice->pass)
 		slice->chunk.ran = slice->chunk.count;

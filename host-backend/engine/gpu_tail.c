@@ -39,7 +39,7 @@ struct gpu_launch *gp_gpu_packets(struct gp_device *dev, struct gpu_slice *slice
 	args->env.tail_calls = slice->pass;
 	args->in = slice->in;
 	args->out = slice->out;
-	args->count = count;
+	args->count = launch->num = count;
 	if (order) {
 		uint32_t *copy = gp_gpu_take(launch->block, order_bytes);
 
@@ -77,17 +77,16 @@ static void note_packet(struct gpu_slice *slice, const struct gp_program *prog, 
 
 void gp_gpu_tails_note(struct gpu_slice *slice, const struct gpu_launch *launch)
 {
-	const struct gp_launch *args = launch->args;
 	const struct gp_job *job = slice->job;
 
 	if (!launch->prog->tail_calls)
 		return;
-	if (!launch->part_of) {
-		for (uint32_t i = 0; i < args->count; i++)
-			note_packet(slice, launch->prog, args->order ? args->order[i] : i);
+	if (!launch->parts) {
+		for (uint32_t i = 0; i < launch->num; i++)
+			note_packet(slice, launch->prog, launch->order ? launch->order[i] : i);
 		return;
 	}
-	for (uint32_t i = 0; i < args->count; i++) {
+	for (uint32_t i = 0; i < launch->num; i++) {
 		uint32_t p = launch->part_of[i], at = job->parts[p].next;
 
 		if (slice->ran[p])
@@ -125,6 +124,7 @@ static bool add_launch(struct gp_device *dev, struct gpu_slice *slice, struct gp
 
 	if (!launch)
 		return false;
+	launch->order = g_memdup2(order, count * sizeof(*order));
 	launch->slice = slice;
 	slice->outstanding++;
 	list_add_tail(ready, &launch->link);

@@ -25,6 +25,7 @@ struct gp_map_call {
 	uint32_t key_bytes; /* at ops[0].key that are read */
 	uint32_t in_bytes, out_bytes; /* at ops[0].value that are read; that may be written */
 	bool away; /* it is the device's */
+	const uint8_t *far_value; /* the device's: where it has what ops[0].value is to get */
 	uint32_t param; /* for finish() */
 	/* Session's lock held. Return: the answer. */
 	struct gp_result (*finish)(struct gp_map_call *call);

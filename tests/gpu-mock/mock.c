@@ -65,11 +65,11 @@ static void die(const char *what)
 	abort();
 }
 
-static uint64_t now_ns(void)
+static uint64_t time_ns(clockid_t clock)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
+	clock_gettime(clock, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
@@ -176,6 +176,41 @@ static void run_launch(struct gp_launch *launch, const struct gp_gpu_code *code)
 		run_lane(launch, code, (from + n) % launch->count);
 }
 
+static void *nowhere(void)
+{
+	return (void *)(uintptr_t)0xdead000000000000ull;
+}
+
+/* As a program would that had got out of its bounds: all over what came in. Only results are left. */
+static void scribble(struct gp_launch *launch)
+{
+	struct gp_launch garbage;
+
+	for (uint32_t i = 0; i < launch->num_ops; i++) {
+		struct gp_map_op *op = &launch->ops[i];
+
+		*op = (struct gp_map_op){ .kind = UINT32_MAX,
+					  .map = nowhere(),
+					  .key = nowhere(),
+					  .value = nowhere(),
+					  .count = UINT32_MAX,
+					  .done = op->done,
+					  .dropped = op->dropped,
+					  .result = op->result };
+	}
+	for (uint64_t i = 0; launch->in && i < launch->count; i++) {
+		if (launch->parts)
+			launch->parts[i].next = launch->parts[i].end = UINT32_MAX;
+		else if (launch->order)
+			((uint32_t *)(uintptr_t)launch->order)[i] = UINT32_MAX;
+	}
+	memset(&garbage, 0xa5, sizeof(garbage));
+	garbage.num_ops = 0;
+	garbage.fault_count = launch->fault_count;
+	garbage.fault_first = launch->fault_first;
+	*launch = garbage;
+}
+
 /* ------------------------------------------------------------------------- queue */
 
 static void lose(struct gp_gpu *gpu, enum gp_gpu_state state)
@@ -207,9 +242,10 @@ static void run_first(struct gp_gpu *gpu)
 		gp_mock_plan.lose_after--;
 	pthread_mutex_unlock(&gpu->lock);
 	sleep_us(gp_mock_plan.delay_us);
-	start = now_ns();
+	start = time_ns(CLOCK_THREAD_CPUTIME_ID); /* what other processes take meanwhile is nobody's */
 	run_launch(q.launch, q.code);
-	start = now_ns() - start;
+	start = time_ns(CLOCK_THREAD_CPUTIME_ID) - start;
+	scribble(q.launch);
 	pthread_mutex_lock(&gpu->lock);
 	while (gp_mock_plan.hang && !gpu->quit)
 		pthread_cond_wait(&gpu->work, &gpu->lock);
@@ -281,7 +317,7 @@ static int mock_launch(struct gp_gpu *gpu, struct gp_gpu_code *code, uint64_t ar
 
 static int mock_wait(struct gp_gpu *gpu, uint64_t ns, struct gp_gpu_end *ends, uint32_t max)
 {
-	uint64_t until = now_ns() + ns;
+	uint64_t until = time_ns(CLOCK_MONOTONIC) + ns;
 	struct timespec ts = { .tv_sec = (time_t)(until / 1000000000),
 			       .tv_nsec = (long)(until % 1000000000) };
 	int num = 0, err = 0;

@@ -7,7 +7,7 @@
  * no memory, no room in the queue, a region that cannot be shared, and losses of each kind.
  *
  * It is strict: memory must be given back with the size with which it was had, code and memory before close(), and
- * a launch must lie in memory that it gave out; else it aborts.
+ * a launch must lie in memory that it gave out; else it aborts. What came in with a launch is garbage when that has ended.
  */
 #ifndef GPU_MOCK_H
 #define GPU_MOCK_H
