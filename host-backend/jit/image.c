@@ -7,28 +7,20 @@
  * for each function. Whatever would need more than that is refused by name: writable data, undefined
  * symbols, absolute addresses. So the process that maps an image has nothing to resolve.
  *
- * The object is LLVM's work on hostile input, so nothing in it is believed: every offset is checked.
+ * Nothing in an object is believed (elf_object.h): every offset is checked.
  */
-#include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "jit/elf_object.h"
 #include "jit/emit.h"
 
-#define IMAGE_MAX  (64u << 20)
 #define NOT_PLACED GP_NOT_PLACED
 #define WANTED	   (UINT32_MAX - 1)
 
 struct object {
-	const uint8_t *bytes;
-	size_t size;
-	const Elf64_Ehdr *header;
-	const Elf64_Shdr *sections;
+	struct gp_elf elf;
 	uint32_t *place; /* by section: offset in the image, NOT_PLACED, or WANTED for a while */
-	const Elf64_Sym *symbols;
-	uint64_t num_symbols;
-	const char *strings;  /* of the symbols; ends with a NUL */
-	uint64_t strings_size;
 	struct image *image;
 };
 
@@ -37,92 +29,48 @@ enum { PROGRAM, LIBRARY, NUM_OBJECTS };
 struct image {
 	struct object objects[NUM_OBJECTS];
 	struct gp_code *code;
-	char *error;
 };
 
 static bool fail(struct object *obj, const char *what, const char *name)
 {
-	snprintf(obj->image->error, GP_MESSAGE, "%s%s%s", what, name ? " " : "", name ? name : "");
-	return false;
-}
-
-static bool inside(const struct object *obj, uint64_t off, uint64_t size)
-{
-	return off <= obj->size && size <= obj->size - off;
-}
-
-static bool open_object(struct object *obj)
-{
-	const Elf64_Ehdr *h = (const void *)obj->bytes;
-
-	if (obj->size < sizeof(*h) || memcmp(h->e_ident, ELFMAG, SELFMAG) ||
-	    h->e_ident[EI_CLASS] != ELFCLASS64 || h->e_type != ET_REL || h->e_machine != EM_X86_64 ||
-	    h->e_shentsize != sizeof(Elf64_Shdr) || h->e_shoff % 8 ||
-	    !inside(obj, h->e_shoff, (uint64_t)h->e_shnum * sizeof(Elf64_Shdr)))
-		return fail(obj, "not an object of this target", NULL);
-	obj->header = h;
-	obj->sections = (const void *)(obj->bytes + h->e_shoff);
-	for (int i = 0; i < h->e_shnum; i++) {
-		const Elf64_Shdr *s = &obj->sections[i];
-
-		if (s->sh_type != SHT_NOBITS && !inside(obj, s->sh_offset, s->sh_size))
-			return fail(obj, "section outside the object", NULL);
-		if (s->sh_type == SHT_SYMTAB) {
-			/* The names' own bounds are looked at like any section's; one without bytes has none. */
-			if (s->sh_link >= h->e_shnum || obj->sections[s->sh_link].sh_type != SHT_STRTAB ||
-			    s->sh_offset % 8)
-				return fail(obj, "bad symbol table", NULL);
-			obj->symbols = (const void *)(obj->bytes + s->sh_offset);
-			obj->num_symbols = s->sh_size / sizeof(Elf64_Sym);
-			obj->strings = (const char *)obj->bytes + obj->sections[s->sh_link].sh_offset;
-			obj->strings_size = obj->sections[s->sh_link].sh_size;
-		}
-	}
-	if (!obj->symbols || !obj->strings_size || obj->strings[obj->strings_size - 1])
-		return fail(obj, "no symbols", NULL);
-	return true;
-}
-
-static const char *symbol_name(const struct object *obj, const Elf64_Sym *sym)
-{
-	return sym->st_name < obj->strings_size ? obj->strings + sym->st_name : "?";
+	return gp_elf_fail(&obj->elf, what, name);
 }
 
 /* Where a symbol is: @in, the object, and its section. */
 static bool find_symbol(struct object *obj, const Elf64_Sym *sym, struct object **in, const Elf64_Sym **found)
 {
 	struct object *library = &obj->image->objects[LIBRARY];
-	const char *name = symbol_name(obj, sym);
+	const char *name = gp_elf_symbol_name(&obj->elf, sym);
 
 	*in = obj;
 	*found = sym;
 	if (sym->st_shndx == SHN_UNDEF) {
 		*in = library;
-		for (uint64_t i = 0; i < library->num_symbols; i++) {
-			*found = &library->symbols[i];
+		for (uint64_t i = 0; i < library->elf.num_symbols; i++) {
+			*found = &library->elf.symbols[i];
 			if ((*found)->st_shndx != SHN_UNDEF &&
 			    ELF64_ST_BIND((*found)->st_info) != STB_LOCAL &&
-			    !strcmp(symbol_name(library, *found), name))
+			    !strcmp(gp_elf_symbol_name(&library->elf, *found), name))
 				break;
 			*found = NULL;
 		}
 		if (!*found)
 			return fail(obj, "undefined symbol", name);
 	}
-	if ((*found)->st_shndx >= (*in)->header->e_shnum ||
-	    (*found)->st_value > (*in)->sections[(*found)->st_shndx].sh_size)
+	if ((*found)->st_shndx >= (*in)->elf.header->e_shnum ||
+	    (*found)->st_value > (*in)->elf.sections[(*found)->st_shndx].sh_size)
 		return fail(obj, "symbol outside the code", name);
 	return true;
 }
 
 static const Elf64_Rela *relocations(const struct object *obj, int i, uint64_t *count)
 {
-	const Elf64_Shdr *s = &obj->sections[i];
+	const Elf64_Shdr *s = &obj->elf.sections[i];
 
-	*count = s->sh_type == SHT_RELA && s->sh_info < obj->header->e_shnum && s->sh_offset % 8 == 0
+	*count = s->sh_type == SHT_RELA && s->sh_info < obj->elf.header->e_shnum && s->sh_offset % 8 == 0
 			 ? s->sh_size / sizeof(Elf64_Rela)
 			 : 0;
-	return (const void *)(obj->bytes + s->sh_offset);
+	return (const void *)(obj->elf.bytes + s->sh_offset);
 }
 
 static bool has_code(const Elf64_Shdr *s)
@@ -139,24 +87,24 @@ static bool find_wanted(struct image *image)
 	const Elf64_Sym *sym;
 	bool more = true;
 
-	for (int i = 0; i < image->objects[PROGRAM].header->e_shnum; i++)
-		if (has_code(&image->objects[PROGRAM].sections[i]))
+	for (int i = 0; i < image->objects[PROGRAM].elf.header->e_shnum; i++)
+		if (has_code(&image->objects[PROGRAM].elf.sections[i]))
 			image->objects[PROGRAM].place[i] = WANTED;
 	while (more) {
 		more = false;
 		for (int o = 0; o < NUM_OBJECTS; o++) {
 			obj = &image->objects[o];
-			for (int i = 0; i < obj->header->e_shnum; i++) {
+			for (int i = 0; i < obj->elf.header->e_shnum; i++) {
 				uint64_t count;
 				const Elf64_Rela *rela = relocations(obj, i, &count);
 
-				if (!count || obj->place[obj->sections[i].sh_info] != WANTED)
+				if (!count || obj->place[obj->elf.sections[i].sh_info] != WANTED)
 					continue;
 				for (uint64_t r = 0; r < count; r++) {
-					if (ELF64_R_SYM(rela[r].r_info) >= obj->num_symbols)
+					if (ELF64_R_SYM(rela[r].r_info) >= obj->elf.num_symbols)
 						return fail(obj, "bad relocation", NULL);
-					if (!find_symbol(obj, &obj->symbols[ELF64_R_SYM(rela[r].r_info)], &in,
-							 &sym))
+					if (!find_symbol(obj, &obj->elf.symbols[ELF64_R_SYM(rela[r].r_info)],
+							 &in, &sym))
 						return false;
 					if (o == PROGRAM && in == obj)
 						continue;
@@ -171,21 +119,11 @@ static bool find_wanted(struct image *image)
 
 static bool place_sections(struct object *obj, bool code, uint64_t *at)
 {
-	for (int i = 0; i < obj->header->e_shnum; i++) {
-		const Elf64_Shdr *s = &obj->sections[i];
-		uint64_t align = s->sh_addralign ? s->sh_addralign : 1;
-
-		if (obj->place[i] != WANTED || !(s->sh_flags & SHF_EXECINSTR) == code)
+	for (int i = 0; i < obj->elf.header->e_shnum; i++) {
+		if (obj->place[i] != WANTED || !(obj->elf.sections[i].sh_flags & SHF_EXECINSTR) == code)
 			continue;
-		if ((s->sh_flags & SHF_WRITE) || s->sh_type != SHT_PROGBITS)
-			return fail(obj, "code needs writable data", NULL);
-		if ((align & (align - 1)) || align > 4096 || s->sh_size > IMAGE_MAX)
-			return fail(obj, "impossible section", NULL);
-		*at = (*at + align - 1) & ~(align - 1);
-		obj->place[i] = (uint32_t)*at;
-		*at += s->sh_size;
-		if (*at > IMAGE_MAX)
-			return fail(obj, "image too large", NULL);
+		if (!gp_elf_place(&obj->elf, i, &obj->place[i], at))
+			return false;
 	}
 	return true;
 }
@@ -207,11 +145,11 @@ static bool lay_out(struct image *image)
 	if (!image->code->bytes)
 		return fail(objects, "out of memory", NULL);
 	for (int o = 0; o < NUM_OBJECTS; o++)
-		for (int i = 0; i < objects[o].header->e_shnum; i++)
+		for (int i = 0; i < objects[o].elf.header->e_shnum; i++)
 			if (objects[o].place[i] != NOT_PLACED)
 				memcpy(image->code->bytes + objects[o].place[i],
-				       objects[o].bytes + objects[o].sections[i].sh_offset,
-				       objects[o].sections[i].sh_size);
+				       objects[o].elf.bytes + objects[o].elf.sections[i].sh_offset,
+				       objects[o].elf.sections[i].sh_size);
 	return true;
 }
 
@@ -225,13 +163,13 @@ static bool relocate(struct object *obj, uint32_t section, const Elf64_Rela *rel
 	struct object *in;
 	char name[32];
 
-	if (sym >= obj->num_symbols || rela->r_offset > obj->sections[section].sh_size ||
-	    bytes > obj->sections[section].sh_size - rela->r_offset)
+	if (sym >= obj->elf.num_symbols || rela->r_offset > obj->elf.sections[section].sh_size ||
+	    bytes > obj->elf.sections[section].sh_size - rela->r_offset)
 		return fail(obj, "bad relocation", NULL);
-	if (!find_symbol(obj, &obj->symbols[sym], &in, &target))
+	if (!find_symbol(obj, &obj->elf.symbols[sym], &in, &target))
 		return false;
 	if (in->place[target->st_shndx] == NOT_PLACED)
-		return fail(obj, "symbol outside the code", symbol_name(in, target));
+		return fail(obj, "symbol outside the code", gp_elf_symbol_name(&in->elf, target));
 	value = (int64_t)((uint64_t)in->place[target->st_shndx] + target->st_value +
 			  (uint64_t)rela->r_addend - (uint64_t)where);
 	switch (type) {
@@ -251,14 +189,14 @@ static bool relocate(struct object *obj, uint32_t section, const Elf64_Rela *rel
 
 static bool relocate_all(struct object *obj)
 {
-	for (int i = 0; i < obj->header->e_shnum; i++) {
+	for (int i = 0; i < obj->elf.header->e_shnum; i++) {
 		uint64_t count;
 		const Elf64_Rela *rela = relocations(obj, i, &count);
 
-		if (!count || obj->place[obj->sections[i].sh_info] == NOT_PLACED)
+		if (!count || obj->place[obj->elf.sections[i].sh_info] == NOT_PLACED)
 			continue;
 		for (uint64_t r = 0; r < count; r++)
-			if (!relocate(obj, obj->sections[i].sh_info, &rela[r]))
+			if (!relocate(obj, obj->elf.sections[i].sh_info, &rela[r]))
 				return false;
 	}
 	return true;
@@ -266,13 +204,14 @@ static bool relocate_all(struct object *obj)
 
 static bool find_entry(struct object *obj, const char *entry)
 {
-	for (uint64_t i = 0; i < obj->num_symbols; i++) {
-		const Elf64_Sym *sym = &obj->symbols[i];
+	for (uint64_t i = 0; i < obj->elf.num_symbols; i++) {
+		const Elf64_Sym *sym = &obj->elf.symbols[i];
 
-		if (ELF64_ST_TYPE(sym->st_info) != STT_FUNC || strcmp(symbol_name(obj, sym), entry))
+		if (ELF64_ST_TYPE(sym->st_info) != STT_FUNC ||
+		    strcmp(gp_elf_symbol_name(&obj->elf, sym), entry))
 			continue;
-		if (sym->st_shndx >= obj->header->e_shnum || obj->place[sym->st_shndx] == NOT_PLACED ||
-		    sym->st_value > obj->sections[sym->st_shndx].sh_size)
+		if (sym->st_shndx >= obj->elf.header->e_shnum || obj->place[sym->st_shndx] == NOT_PLACED ||
+		    sym->st_value > obj->elf.sections[sym->st_shndx].sh_size)
 			break;
 		obj->image->code->entry = obj->place[sym->st_shndx] + (uint32_t)sym->st_value;
 		return true;
@@ -286,12 +225,12 @@ static bool open_objects(struct image *image)
 		struct object *obj = &image->objects[o];
 
 		obj->image = image;
-		if (!open_object(obj))
+		if (!gp_elf_open(&obj->elf, EM_X86_64))
 			return false;
-		obj->place = malloc((obj->header->e_shnum + 1u) * sizeof(*obj->place));
+		obj->place = malloc((obj->elf.header->e_shnum + 1u) * sizeof(*obj->place));
 		if (!obj->place)
 			return fail(obj, "out of memory", NULL);
-		for (int i = 0; i < obj->header->e_shnum; i++)
+		for (int i = 0; i < obj->elf.header->e_shnum; i++)
 			obj->place[i] = NOT_PLACED;
 	}
 	return true;
@@ -301,9 +240,9 @@ bool gp_image_flatten(const uint8_t *elf, size_t size, const uint8_t *library, s
 		      const char *entry, struct gp_code *code, char error[GP_MESSAGE])
 {
 	struct image image = {
-		.objects = { { .bytes = elf, .size = size }, { .bytes = library, .size = library_size } },
+		.objects = { { .elf = { .bytes = elf, .size = size, .error = error } },
+			     { .elf = { .bytes = library, .size = library_size, .error = error } } },
 		.code = code,
-		.error = error,
 	};
 	struct object *objects = image.objects;
 	bool ok;
@@ -320,6 +259,6 @@ bool gp_image_flatten(const uint8_t *elf, size_t size, const uint8_t *library, s
 		*code = (struct gp_code){ 0 };
 		return false;
 	}
-	code->num_places = objects[PROGRAM].header->e_shnum;
+	code->num_places = objects[PROGRAM].elf.header->e_shnum;
 	return true;
 }

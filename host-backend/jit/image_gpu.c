@@ -4,20 +4,19 @@
  *
  * The image is the code, at a multiple of 256 bytes, then constants, the kernel descriptor among them, which is where
  * the image's entry is. All that LLVM leaves to be resolved is relative and within the image: the descriptor's way to
- * its code, and the code's to constants and functions. Anything else is refused by name. As in image.c, nothing in
- * the object is believed.
+ * its code, and the code's to constants and functions. Anything else is refused by name. Nothing in
+ * the object is believed (elf_object.h).
  *
  * What the code takes (registers, scratch) is read from the descriptor and from the note that LLVM writes for
  * run-time loaders: MessagePack, of which only a few numbers behind their names are looked for.
  */
-#include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "amdgpu/generations.h"
+#include "jit/elf_object.h"
 #include "jit/emit.h"
 
-#define IMAGE_MAX	 (64u << 20)
 #define CODE_ALIGN	 256
 #define DESCRIPTOR_BYTES 64
 
@@ -41,87 +40,27 @@ enum {
 #define RSRC1_SGPRS 0x000003c0u
 
 struct object {
-	const uint8_t *bytes;
-	size_t size;
-	const Elf64_Ehdr *header;
-	const Elf64_Shdr *sections;
-	const Elf64_Sym *symbols;
-	uint64_t num_symbols;
-	const char *strings; /* of the symbols; ends with a NUL */
-	uint64_t strings_size;
+	struct gp_elf elf;
 	struct gp_code *code;
-	char *error;
 };
 
 static bool fail(struct object *obj, const char *what, const char *name)
 {
-	snprintf(obj->error, GP_MESSAGE, "%s%s%s", what, name ? " " : "", name ? name : "");
-	return false;
-}
-
-static bool inside(const struct object *obj, uint64_t off, uint64_t size)
-{
-	return off <= obj->size && size <= obj->size - off;
-}
-
-static bool open_object(struct object *obj)
-{
-	const Elf64_Ehdr *h = (const void *)obj->bytes;
-
-	if (obj->size < sizeof(*h) || memcmp(h->e_ident, ELFMAG, SELFMAG) ||
-	    h->e_ident[EI_CLASS] != ELFCLASS64 || h->e_type != ET_REL || h->e_machine != MACHINE_AMDGPU ||
-	    h->e_shentsize != sizeof(Elf64_Shdr) || h->e_shoff % 8 ||
-	    !inside(obj, h->e_shoff, (uint64_t)h->e_shnum * sizeof(Elf64_Shdr)))
-		return fail(obj, "not an object of this target", NULL);
-	obj->header = h;
-	obj->sections = (const void *)(obj->bytes + h->e_shoff);
-	for (int i = 0; i < h->e_shnum; i++) {
-		const Elf64_Shdr *s = &obj->sections[i];
-
-		if (s->sh_type != SHT_NOBITS && !inside(obj, s->sh_offset, s->sh_size))
-			return fail(obj, "section outside the object", NULL);
-		if (s->sh_type != SHT_SYMTAB)
-			continue;
-		if (s->sh_link >= h->e_shnum || obj->sections[s->sh_link].sh_type != SHT_STRTAB ||
-		    s->sh_offset % 8)
-			return fail(obj, "bad symbol table", NULL);
-		obj->symbols = (const void *)(obj->bytes + s->sh_offset);
-		obj->num_symbols = s->sh_size / sizeof(Elf64_Sym);
-		obj->strings = (const char *)obj->bytes + obj->sections[s->sh_link].sh_offset;
-		obj->strings_size = obj->sections[s->sh_link].sh_size;
-	}
-	if (!obj->symbols || !obj->strings_size || obj->strings[obj->strings_size - 1])
-		return fail(obj, "no symbols", NULL);
-	return true;
-}
-
-static const char *symbol_name(const struct object *obj, const Elf64_Sym *sym)
-{
-	return sym->st_name < obj->strings_size ? obj->strings + sym->st_name : "?";
+	return gp_elf_fail(&obj->elf, what, name);
 }
 
 /* ------------------------------------------------------------------- layout */
 
 static bool place(struct object *obj, bool code, uint64_t *at)
 {
-	uint32_t *places = obj->code->place;
-
-	for (int i = 0; i < obj->header->e_shnum; i++) {
-		const Elf64_Shdr *s = &obj->sections[i];
-		uint64_t align = s->sh_addralign ? s->sh_addralign : 1;
+	for (int i = 0; i < obj->elf.header->e_shnum; i++) {
+		const Elf64_Shdr *s = &obj->elf.sections[i];
 
 		if (!(s->sh_flags & SHF_ALLOC) || !s->sh_size || s->sh_type == SHT_NOTE ||
 		    !(s->sh_flags & SHF_EXECINSTR) == code)
 			continue;
-		if ((s->sh_flags & SHF_WRITE) || s->sh_type != SHT_PROGBITS)
-			return fail(obj, "code needs writable data", NULL);
-		if ((align & (align - 1)) || align > 4096 || s->sh_size > IMAGE_MAX)
-			return fail(obj, "impossible section", NULL);
-		*at = (*at + align - 1) & ~(align - 1);
-		places[i] = (uint32_t)*at;
-		*at += s->sh_size;
-		if (*at > IMAGE_MAX)
-			return fail(obj, "image too large", NULL);
+		if (!gp_elf_place(&obj->elf, i, &obj->code->place[i], at))
+			return false;
 	}
 	return true;
 }
@@ -131,11 +70,11 @@ static bool lay_out(struct object *obj)
 	struct gp_code *code = obj->code;
 	uint64_t at = 0;
 
-	code->num_places = obj->header->e_shnum;
-	code->place = malloc((obj->header->e_shnum + 1u) * sizeof(*code->place));
+	code->num_places = obj->elf.header->e_shnum;
+	code->place = malloc((obj->elf.header->e_shnum + 1u) * sizeof(*code->place));
 	if (!code->place)
 		return fail(obj, "out of memory", NULL);
-	for (int i = 0; i < obj->header->e_shnum; i++)
+	for (int i = 0; i < obj->elf.header->e_shnum; i++)
 		code->place[i] = GP_NOT_PLACED;
 	if (!place(obj, true, &at) || !place(obj, false, &at))
 		return false;
@@ -145,10 +84,10 @@ static bool lay_out(struct object *obj)
 	code->bytes = calloc(1, at);
 	if (!code->bytes)
 		return fail(obj, "out of memory", NULL);
-	for (int i = 0; i < obj->header->e_shnum; i++)
+	for (int i = 0; i < obj->elf.header->e_shnum; i++)
 		if (code->place[i] != GP_NOT_PLACED)
-			memcpy(code->bytes + code->place[i], obj->bytes + obj->sections[i].sh_offset,
-			       obj->sections[i].sh_size);
+			memcpy(code->bytes + code->place[i], obj->elf.bytes + obj->elf.sections[i].sh_offset,
+			       obj->elf.sections[i].sh_size);
 	return true;
 }
 
@@ -157,12 +96,12 @@ static bool lay_out(struct object *obj)
 /* Where a symbol is in the image. */
 static bool symbol_place(struct object *obj, const Elf64_Sym *sym, uint64_t *at)
 {
-	const char *name = symbol_name(obj, sym);
+	const char *name = gp_elf_symbol_name(&obj->elf, sym);
 
 	if (sym->st_shndx == SHN_UNDEF)
 		return fail(obj, "undefined symbol", name);
-	if (sym->st_shndx >= obj->header->e_shnum || obj->code->place[sym->st_shndx] == GP_NOT_PLACED ||
-	    sym->st_value > obj->sections[sym->st_shndx].sh_size)
+	if (sym->st_shndx >= obj->elf.header->e_shnum || obj->code->place[sym->st_shndx] == GP_NOT_PLACED ||
+	    sym->st_value > obj->elf.sections[sym->st_shndx].sh_size)
 		return fail(obj, "symbol outside the code", name);
 	*at = obj->code->place[sym->st_shndx] + sym->st_value;
 	return true;
@@ -174,10 +113,10 @@ static bool relocate(struct object *obj, uint32_t section, const Elf64_Rela *rel
 	uint64_t bytes = type == REL64 ? 8 : 4;
 	char name[32];
 
-	if (sym >= obj->num_symbols || rela->r_offset > obj->sections[section].sh_size ||
-	    bytes > obj->sections[section].sh_size - rela->r_offset)
+	if (sym >= obj->elf.num_symbols || rela->r_offset > obj->elf.sections[section].sh_size ||
+	    bytes > obj->elf.sections[section].sh_size - rela->r_offset)
 		return fail(obj, "bad relocation", NULL);
-	if (!symbol_place(obj, &obj->symbols[sym], &to))
+	if (!symbol_place(obj, &obj->elf.symbols[sym], &to))
 		return false;
 	where = obj->code->place[section] + rela->r_offset;
 	value = to + (uint64_t)rela->r_addend - where;
@@ -199,12 +138,12 @@ static bool relocate(struct object *obj, uint32_t section, const Elf64_Rela *rel
 
 static bool relocate_all(struct object *obj)
 {
-	for (int i = 0; i < obj->header->e_shnum; i++) {
-		const Elf64_Shdr *s = &obj->sections[i];
-		const Elf64_Rela *rela = (const void *)(obj->bytes + s->sh_offset);
+	for (int i = 0; i < obj->elf.header->e_shnum; i++) {
+		const Elf64_Shdr *s = &obj->elf.sections[i];
+		const Elf64_Rela *rela = (const void *)(obj->elf.bytes + s->sh_offset);
 
-		if ((s->sh_type != SHT_RELA && s->sh_type != SHT_REL) || s->sh_info >= obj->header->e_shnum ||
-		    obj->code->place[s->sh_info] == GP_NOT_PLACED)
+		if ((s->sh_type != SHT_RELA && s->sh_type != SHT_REL) ||
+		    s->sh_info >= obj->elf.header->e_shnum || obj->code->place[s->sh_info] == GP_NOT_PLACED)
 			continue;
 		if (s->sh_type == SHT_REL || s->sh_offset % 8)
 			return fail(obj, "bad relocation", NULL);
@@ -234,10 +173,10 @@ static bool find_descriptor(struct object *obj, const char *kernel, const struct
 	char name[64];
 
 	snprintf(name, sizeof(name), "%s.kd", kernel);
-	for (uint64_t i = 0; i < obj->num_symbols; i++) {
-		if (strcmp(symbol_name(obj, &obj->symbols[i]), name))
+	for (uint64_t i = 0; i < obj->elf.num_symbols; i++) {
+		if (strcmp(gp_elf_symbol_name(&obj->elf, &obj->elf.symbols[i]), name))
 			continue;
-		if (!symbol_place(obj, &obj->symbols[i], &at))
+		if (!symbol_place(obj, &obj->elf.symbols[i], &at))
 			return false;
 		if (at % DESCRIPTOR_BYTES || at + DESCRIPTOR_BYTES > code->size)
 			return fail(obj, "kernel descriptor outside the image", NULL);
@@ -287,9 +226,9 @@ static void read_notes(struct object *obj)
 {
 	struct gp_code *code = obj->code;
 
-	for (int i = 0; i < obj->header->e_shnum; i++) {
-		const Elf64_Shdr *s = &obj->sections[i];
-		const uint8_t *note = obj->bytes + s->sh_offset;
+	for (int i = 0; i < obj->elf.header->e_shnum; i++) {
+		const Elf64_Shdr *s = &obj->elf.sections[i];
+		const uint8_t *note = obj->elf.bytes + s->sh_offset;
 
 		if (s->sh_type != SHT_NOTE)
 			continue;
@@ -303,10 +242,11 @@ static void read_notes(struct object *obj)
 bool gp_image_flatten_gpu(const uint8_t *elf, size_t size, const char *kernel,
 			  const struct gp_generation *gen, struct gp_code *code, char error[GP_MESSAGE])
 {
-	struct object obj = { .bytes = elf, .size = size, .code = code, .error = error };
+	struct object obj = { .elf = { .bytes = elf, .size = size, .error = error }, .code = code };
 
 	*code = (struct gp_code){ 0 };
-	if (open_object(&obj) && lay_out(&obj) && relocate_all(&obj) && find_descriptor(&obj, kernel, gen)) {
+	if (gp_elf_open(&obj.elf, MACHINE_AMDGPU) && lay_out(&obj) && relocate_all(&obj) &&
+	    find_descriptor(&obj, kernel, gen)) {
 		read_notes(&obj);
 		return true;
 	}
