@@ -124,6 +124,14 @@ struct gp_image *gp_jit_compile(struct gp_jit *jit, const struct gp_prog *prog, 
 	return image;
 }
 
+struct gp_image *gp_jit_kernel(struct gp_jit *jit, enum gp_kernel kernel, struct gp_verdict *verdict)
+{
+	memset(verdict, 0, sizeof(*verdict));
+	verdict->status = VIRTIO_GPGPU_S_UNSUPPORTED;
+	g_strlcpy(verdict->message, "the stub compiles for the CPU", sizeof(verdict->message));
+	return NULL;
+}
+
 struct gp_image *gp_image_ref(struct gp_image *image)
 {
 	__atomic_add_fetch(&image->refs, 1, __ATOMIC_RELAXED);
