@@ -42,47 +42,6 @@ static int mem_write(void *opaque, unsigned int cu, uint64_t va, const void *fro
 	return 0;
 }
 
-static uint64_t sign(uint64_t v, uint32_t size)
-{
-	return size == 4 ? (uint64_t)(int64_t)(int32_t)v : v;
-}
-
-static uint64_t apply(enum sim_atomic op, uint64_t old, uint64_t v, uint64_t compare, uint32_t size)
-{
-	int64_t a = (int64_t)sign(old, size), b = (int64_t)sign(v, size);
-
-	switch (op) {
-	case SIM_ATOMIC_SWAP:
-		return v;
-	case SIM_ATOMIC_CMPSWAP:
-		return old == compare ? v : old;
-	case SIM_ATOMIC_ADD:
-		return old + v;
-	case SIM_ATOMIC_SUB:
-		return old - v;
-	case SIM_ATOMIC_SMIN:
-		return a < b ? old : v;
-	case SIM_ATOMIC_UMIN:
-		return old < v ? old : v;
-	case SIM_ATOMIC_SMAX:
-		return a > b ? old : v;
-	case SIM_ATOMIC_UMAX:
-		return old > v ? old : v;
-	case SIM_ATOMIC_AND:
-		return old & v;
-	case SIM_ATOMIC_OR:
-		return old | v;
-	case SIM_ATOMIC_XOR:
-		return old ^ v;
-	case SIM_ATOMIC_INC:
-		return old >= v ? 0 : old + 1;
-	case SIM_ATOMIC_DEC:
-		return old == 0 || old > v ? v : old - 1;
-	default:
-		abort(); /* no program has floating-point atomics */
-	}
-}
-
 static int mem_atomic(void *opaque, unsigned int cu, uint64_t va, enum sim_atomic op, uint32_t size,
 		      uint64_t operand, uint64_t compare, uint64_t *old, uint32_t flags)
 {
@@ -91,7 +50,7 @@ static int mem_atomic(void *opaque, unsigned int cu, uint64_t va, enum sim_atomi
 	if (va < 4096 || va % size)
 		return 1;
 	memcpy(&was, (const void *)(uintptr_t)va, size);
-	now = apply(op, was, operand, compare, size);
+	now = sim_atomic_result(op, size, was, operand, compare);
 	memcpy((void *)(uintptr_t)va, &now, size);
 	*old = was;
 	return 0;

@@ -293,64 +293,6 @@ static int op_write(void *opaque, unsigned int cu, uint64_t va, const void *from
 	return 0;
 }
 
-static uint64_t as_float(enum sim_atomic op, uint64_t old, uint64_t operand)
-{
-	float f, g;
-	double d, e;
-
-	if (op == SIM_ATOMIC_ADD_F64) {
-		memcpy(&d, &old, 8);
-		memcpy(&e, &operand, 8);
-		d += e;
-		memcpy(&old, &d, 8);
-		return old;
-	}
-	memcpy(&f, &old, 4);
-	memcpy(&g, &operand, 4);
-	f += g;
-	old = 0;
-	memcpy(&old, &f, 4);
-	return old;
-}
-
-static uint64_t combine(enum sim_atomic op, uint32_t size, uint64_t old, uint64_t operand, uint64_t compare)
-{
-	bool less = size == 4 ? (int32_t)old < (int32_t)operand : (int64_t)old < (int64_t)operand;
-
-	switch (op) {
-	case SIM_ATOMIC_SWAP:
-		return operand;
-	case SIM_ATOMIC_CMPSWAP:
-		return old == compare ? operand : old;
-	case SIM_ATOMIC_ADD:
-		return old + operand;
-	case SIM_ATOMIC_SUB:
-		return old - operand;
-	case SIM_ATOMIC_SMIN:
-		return less ? old : operand;
-	case SIM_ATOMIC_UMIN:
-		return old < operand ? old : operand;
-	case SIM_ATOMIC_SMAX:
-		return less ? operand : old;
-	case SIM_ATOMIC_UMAX:
-		return old < operand ? operand : old;
-	case SIM_ATOMIC_AND:
-		return old & operand;
-	case SIM_ATOMIC_OR:
-		return old | operand;
-	case SIM_ATOMIC_XOR:
-		return old ^ operand;
-	case SIM_ATOMIC_INC:
-		return old >= operand ? 0 : old + 1;
-	case SIM_ATOMIC_DEC:
-		return !old || old > operand ? operand : old - 1;
-	case SIM_ATOMIC_ADD_F32:
-	case SIM_ATOMIC_ADD_F64:
-		break;
-	}
-	return as_float(op, old, operand);
-}
-
 static int op_atomic(void *opaque, unsigned int cu, uint64_t va, enum sim_atomic op, uint32_t size,
 		     uint64_t operand, uint64_t compare, uint64_t *old, uint32_t flags)
 {
@@ -371,7 +313,7 @@ static int op_atomic(void *opaque, unsigned int cu, uint64_t va, enum sim_atomic
 	}
 	update(exec->l1[cu % SIM_UNITS], SIM_L1_LINES, va, NULL, 0);
 	l2_read(exec, tlb, va % SIM_PAGE, &was, size);
-	is = combine(op, size, was, operand, compare);
+	is = sim_atomic_result(op, size, was, operand, compare);
 	l2_write(exec, tlb, va % SIM_PAGE, &is, size);
 	*old = was;
 	return 0;

@@ -29,7 +29,7 @@ static const uint32_t cond_exec[] = { 0xfffffffc, 0xffff, 0, 0x3fff };
 
 #define ROW(op, name, masks, run) { op, name, sizeof(masks) / 4, sizeof(masks) / 4, masks, run }
 
-static const struct sim_packet gfx9[] = {
+static const struct sim_packet common[] = {
 	{ 0x10, "NOP", 1, 0x3fff, NULL, NULL },
 	ROW(0x15, "DISPATCH_DIRECT", dispatch, sim_pm4_dispatch),
 	ROW(0x22, "COND_EXEC", cond_exec, sim_pm4_cond_exec),
@@ -38,38 +38,37 @@ static const struct sim_packet gfx9[] = {
 	ROW(0x3f, "INDIRECT_BUFFER", chain, sim_pm4_chain),
 	ROW(0x40, "COPY_DATA", copy_data, sim_pm4_copy_data),
 	ROW(0x46, "EVENT_WRITE", event, sim_pm4_event),
-	ROW(0x49, "RELEASE_MEM", release_9, sim_pm4_release_9),
 	ROW(0x50, "DMA_DATA", dma_data, sim_pm4_dma_data),
-	ROW(0x58, "ACQUIRE_MEM", acquire_9, sim_pm4_acquire_9),
 	{ 0x76, "SET_SH_REG", 2, 0x3ff, NULL, sim_pm4_set_sh },
+};
+
+static const struct sim_packet gfx9[] = {
+	ROW(0x49, "RELEASE_MEM", release_9, sim_pm4_release_9),
+	ROW(0x58, "ACQUIRE_MEM", acquire_9, sim_pm4_acquire_9),
 };
 
 static const struct sim_packet gfx10[] = {
-	{ 0x10, "NOP", 1, 0x3fff, NULL, NULL },
-	ROW(0x15, "DISPATCH_DIRECT", dispatch, sim_pm4_dispatch),
-	ROW(0x22, "COND_EXEC", cond_exec, sim_pm4_cond_exec),
-	{ 0x37, "WRITE_DATA", 4, 0x3fff, write_data, sim_pm4_write_data },
-	ROW(0x3c, "WAIT_REG_MEM", wait_mem, sim_pm4_wait),
-	ROW(0x3f, "INDIRECT_BUFFER", chain, sim_pm4_chain),
-	ROW(0x40, "COPY_DATA", copy_data, sim_pm4_copy_data),
-	ROW(0x46, "EVENT_WRITE", event, sim_pm4_event),
 	ROW(0x49, "RELEASE_MEM", release_10, sim_pm4_release_10),
-	ROW(0x50, "DMA_DATA", dma_data, sim_pm4_dma_data),
 	ROW(0x58, "ACQUIRE_MEM", acquire_10, sim_pm4_acquire_10),
-	{ 0x76, "SET_SH_REG", 2, 0x3ff, NULL, sim_pm4_set_sh },
 	{ 0x9b, "SET_SH_REG_INDEX", 2, 2, NULL, sim_pm4_set_sh_index },
 };
 
-static const struct sim_packet *find(uint32_t op)
+static const struct sim_packet *find_row(const struct sim_packet *rows, size_t count, uint32_t op)
 {
-	bool ten = sim.chip->pm4 == SIM_PM4_GFX10;
-	const struct sim_packet *rows = ten ? gfx10 : gfx9;
-	size_t count = ten ? sizeof(gfx10) / sizeof(*gfx10) : sizeof(gfx9) / sizeof(*gfx9);
-
 	for (size_t i = 0; i < count; i++)
 		if (rows[i].op == op)
 			return &rows[i];
 	return NULL;
+}
+
+static const struct sim_packet *find(uint32_t op)
+{
+	const struct sim_packet *row = find_row(common, sizeof(common) / sizeof(*common), op);
+
+	if (row)
+		return row;
+	return sim.chip->pm4 == SIM_PM4_GFX10 ? find_row(gfx10, sizeof(gfx10) / sizeof(*gfx10), op)
+					      : find_row(gfx9, sizeof(gfx9) / sizeof(*gfx9), op);
 }
 
 static bool reserved(struct sim_stream *s, const struct sim_packet *row)

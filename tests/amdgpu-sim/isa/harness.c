@@ -42,57 +42,6 @@ static int write_memory(void *opaque, unsigned int cu, uint64_t va, const void *
 	return 0;
 }
 
-static uint64_t update(enum sim_atomic op, uint32_t size, uint64_t old, uint64_t operand, uint64_t compare)
-{
-	int64_t a = size == 8 ? (int64_t)old : (int32_t)old,
-		b = size == 8 ? (int64_t)operand : (int32_t)operand;
-	float f, g;
-	double x, y;
-
-	switch (op) {
-	case SIM_ATOMIC_SWAP:
-		return operand;
-	case SIM_ATOMIC_CMPSWAP:
-		return old == compare ? operand : old;
-	case SIM_ATOMIC_ADD:
-		return old + operand;
-	case SIM_ATOMIC_SUB:
-		return old - operand;
-	case SIM_ATOMIC_SMIN:
-		return a < b ? old : operand;
-	case SIM_ATOMIC_UMIN:
-		return old < operand ? old : operand;
-	case SIM_ATOMIC_SMAX:
-		return a > b ? old : operand;
-	case SIM_ATOMIC_UMAX:
-		return old > operand ? old : operand;
-	case SIM_ATOMIC_AND:
-		return old & operand;
-	case SIM_ATOMIC_OR:
-		return old | operand;
-	case SIM_ATOMIC_XOR:
-		return old ^ operand;
-	case SIM_ATOMIC_INC:
-		return old >= operand ? 0 : old + 1;
-	case SIM_ATOMIC_DEC:
-		return !old || old > operand ? operand : old - 1;
-	case SIM_ATOMIC_ADD_F32:
-		memcpy(&f, &old, 4);
-		memcpy(&g, &operand, 4);
-		f += g;
-		old = 0;
-		memcpy(&old, &f, 4);
-		return old;
-	case SIM_ATOMIC_ADD_F64:
-		memcpy(&x, &old, 8);
-		memcpy(&y, &operand, 8);
-		x += y;
-		memcpy(&old, &x, 8);
-		return old;
-	}
-	return old;
-}
-
 static int atomic(void *opaque, unsigned int cu, uint64_t va, enum sim_atomic op, uint32_t size,
 		  uint64_t operand, uint64_t compare, uint64_t *old, uint32_t flags)
 {
@@ -102,7 +51,7 @@ static int atomic(void *opaque, unsigned int cu, uint64_t va, enum sim_atomic op
 		return 1;
 	*old = 0;
 	memcpy(old, (const void *)(uintptr_t)va, size);
-	value = update(op, size, *old, operand, compare);
+	value = sim_atomic_result(op, size, *old, operand, compare);
 	memcpy((void *)(uintptr_t)va, &value, size);
 	return 0;
 }

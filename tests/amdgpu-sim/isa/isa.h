@@ -131,6 +131,13 @@ bool sim_run(struct sim_machine *machine, const struct sim_dispatch *dispatch, s
 	     struct sim_fault *fault);
 
 /*
+ * sim_atomic_result() - what @old becomes by @op, for struct sim_memory.atomic(). @size: 4, where the high halves of all
+ * are 0, or 8. Of the result only @size bytes count.
+ */
+uint64_t sim_atomic_result(enum sim_atomic op, uint32_t size, uint64_t old, uint64_t operand,
+			   uint64_t compare);
+
+/*
  * sim_disassemble() - the instruction at @code as LLVM's llvm-mc prints it.
  * Return: its bytes, or 0 where there is none.
  */

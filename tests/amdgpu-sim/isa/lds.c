@@ -41,46 +41,6 @@ bool isa_lds_write(struct wave *w, uint64_t at, const void *from, uint32_t size,
 	return true;
 }
 
-uint64_t isa_atomic(enum sim_atomic op, uint32_t size, uint64_t old, uint64_t operand, uint64_t compare)
-{
-	int64_t a = size == 8 ? (int64_t)old : (int32_t)old,
-		b = size == 8 ? (int64_t)operand : (int32_t)operand;
-
-	switch (op) {
-	case SIM_ATOMIC_SWAP:
-		return operand;
-	case SIM_ATOMIC_CMPSWAP:
-		return old == compare ? operand : old;
-	case SIM_ATOMIC_ADD:
-		return old + operand;
-	case SIM_ATOMIC_SUB:
-		return old - operand;
-	case SIM_ATOMIC_SMIN:
-		return a < b ? old : operand;
-	case SIM_ATOMIC_UMIN:
-		return old < operand ? old : operand;
-	case SIM_ATOMIC_SMAX:
-		return a > b ? old : operand;
-	case SIM_ATOMIC_UMAX:
-		return old > operand ? old : operand;
-	case SIM_ATOMIC_AND:
-		return old & operand;
-	case SIM_ATOMIC_OR:
-		return old | operand;
-	case SIM_ATOMIC_XOR:
-		return old ^ operand;
-	case SIM_ATOMIC_INC:
-		return old >= operand ? 0 : old + 1;
-	case SIM_ATOMIC_DEC:
-		return old == 0 || old > operand ? operand : old - 1;
-	case SIM_ATOMIC_ADD_F32:
-		return b32(f32((uint32_t)old) + f32((uint32_t)operand));
-	case SIM_ATOMIC_ADD_F64:
-		return b64(f64(old) + f64(operand));
-	}
-	return old;
-}
-
 enum { X_SIGN = 1, X_D16 = 2, X_D16_HI = 4, X_ST64 = 8 };
 enum { L_READ, L_WRITE, L_READ2, L_WRITE2, L_XCHG2, L_RSUB, L_MSKOR, L_MIN_F, L_MAX_F, L_CMPST_F, L_ATOMIC };
 
@@ -166,10 +126,10 @@ static bool update(struct wave *w, const struct uop *u, unsigned int lane, uint3
 		r = (size == 8 ? f64(old) == f64(a) : f32((uint32_t)old) == f32((uint32_t)a)) ? b : old;
 		break;
 	case L_ATOMIC + SIM_ATOMIC_CMPSWAP: /* data 0 is what it is compared with */
-		r = isa_atomic(SIM_ATOMIC_CMPSWAP, size, old, b, a);
+		r = sim_atomic_result(SIM_ATOMIC_CMPSWAP, size, old, b, a);
 		break;
 	default:
-		r = isa_atomic(u->sem->kind - L_ATOMIC, size, old, a, b);
+		r = sim_atomic_result(u->sem->kind - L_ATOMIC, size, old, a, b);
 	}
 	if (!isa_lds_write(w, at, &r, size, (int)lane))
 		return false;

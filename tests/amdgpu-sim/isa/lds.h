@@ -9,7 +9,4 @@
 bool isa_lds_read(struct wave *w, uint64_t at, void *to, uint32_t size, int lane);
 bool isa_lds_write(struct wave *w, uint64_t at, const void *from, uint32_t size, int lane);
 
-/* isa_atomic() - what @old becomes by integer or float @op; @size 4 or 8. */
-uint64_t isa_atomic(enum sim_atomic op, uint32_t size, uint64_t old, uint64_t operand, uint64_t compare);
-
 #endif

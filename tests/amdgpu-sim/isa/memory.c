@@ -259,7 +259,7 @@ static bool atomic_lane(struct wave *w, const struct uop *u, struct access *a, u
 
 		if (!isa_lds_read(w, (uint32_t)a->va[lane], &old, size, (int)lane))
 			return false;
-		result = isa_atomic(op, size, old, operand, compare);
+		result = sim_atomic_result(op, size, old, operand, compare);
 		if (!isa_lds_write(w, (uint32_t)a->va[lane], &result, size, (int)lane))
 			return false;
 	} else if (m->atomic(m->opaque, w->group->cu, a->va[lane], op, size, operand, compare, &old,
