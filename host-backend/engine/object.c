@@ -216,6 +216,15 @@ void gp_objects_detach_all(struct gpgpu_session *s, uint32_t ctx)
 	sweep_objects(s, &(struct sweep){ .ctx = ctx });
 }
 
+/* Its jobs have ended; the scheduler may still remember its queue as one that comes back. */
+static void free_context(struct gpgpu_session *s, struct gp_context *ctx)
+{
+	pthread_mutex_lock(&s->engine->lock);
+	gp_sched_queue_remove(&s->engine->sched, &ctx->queue);
+	pthread_mutex_unlock(&s->engine->lock);
+	g_free(ctx);
+}
+
 void gp_objects_remove_all(struct gpgpu_session *s)
 {
 	GHashTableIter iter;
@@ -230,7 +239,7 @@ void gp_objects_remove_all(struct gpgpu_session *s)
 
 		if (ctx->id) {
 			g_hash_table_iter_remove(&iter);
-			g_free(ctx);
+			free_context(s, ctx);
 			continue;
 		}
 		for (int i = 0; i < VIRTIO_GPGPU_MAX_TIMELINES; i++)
@@ -258,11 +267,10 @@ struct gp_context *gp_context_add(struct gpgpu_session *s, uint32_t id)
 	return ctx;
 }
 
-/* Its jobs have ended, so the scheduler does not know its queue. */
 void gp_context_remove(struct gpgpu_session *s, struct gp_context *ctx)
 {
 	g_hash_table_remove(s->contexts, key_of(ctx->id));
-	g_free(ctx);
+	free_context(s, ctx);
 }
 
 void gp_context_ended(struct gpgpu_session *s, struct gp_context *ctx, struct list *done)

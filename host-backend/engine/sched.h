@@ -16,21 +16,38 @@
 #define GP_SCHED_PERIOD_NS 20000000ull /* of the hard cap */
 #define GP_SCHED_NO_CAP	   10000u
 
+/* One of those that share: a tenant of the device, a queue of its tenant. */
+struct gp_sched_flow {
+	uint64_t start; /* virtual time at which its next slice starts */
+	uint32_t running; /* slices that were picked and not settled */
+	bool ready; /* it has entries */
+	bool prompt; /* when it was last away, it was back soon */
+	uint64_t visit; /* ns of the device that it has had since it was last back */
+	uint64_t left; /* away: when the last of its slices was settled */
+	uint64_t kept_ns; /* away: for how long the device was kept free for it */
+	uint64_t think; /* ns: how long it usually is away, rather more */
+};
+
 struct gp_sched {
 	uint64_t vtime; /* start tag of the tenant that was picked last */
+	uint64_t quantum; /* ns: the longest slice that was planned so far */
+	struct gp_sched_flow *kept_for; /* the device is kept free for it, since `kept`; or NULL */
+	uint64_t kept;
 	uint32_t servers; /* slices that can run at the same time */
+	uint32_t running; /* slices that were picked and not settled: one after the other where there are more of them */
 	uint32_t entries; /* in all queues, of any state */
 	struct list tenants;
 };
 
 struct gp_sched_tenant {
 	struct list link; /* in gp_sched.tenants */
+	struct gp_sched_flow flow;
 	uint32_t weight, cap;
-	uint64_t start; /* virtual time at which its next slice starts */
 	uint64_t vtime; /* of its queues */
 	struct list queues; /* those that have entries */
-	uint32_t running; /* slices that run now */
-	uint8_t state;  /* enum in sched.c */
+	struct list away; /* those that have none and may soon be back */
+	uint8_t state; /* enum in sched.c */
+	bool passed; /* while one is picked */
 	bool paused;
 	bool throttled; /* out of budget, as of the last refill */
 	int64_t budget; /* ns left of this period; negative: debt */
@@ -40,9 +57,9 @@ struct gp_sched_tenant {
 };
 
 struct gp_sched_queue {
-	struct list link; /* in gp_sched_tenant.queues */
+	struct list link; /* in gp_sched_tenant.queues or .away, or nowhere */
+	struct gp_sched_flow flow;
 	struct gp_sched_tenant *tenant;
-	uint64_t start;
 	struct list entries;
 };
 
@@ -74,6 +91,8 @@ void gp_sched_tenant_pause(struct gp_sched *sched, struct gp_sched_tenant *tenan
 void gp_sched_tenant_update(struct gp_sched *sched, struct gp_sched_tenant *tenant, uint64_t now);
 
 void gp_sched_queue_init(struct gp_sched_queue *queue, struct gp_sched_tenant *tenant);
+/* The queue must have no entries and no running slices. */
+void gp_sched_queue_remove(struct gp_sched *sched, struct gp_sched_queue *queue);
 void gp_sched_entry_init(struct gp_sched_entry *entry);
 
 /* gp_sched_enqueue() - @entry has work. @front: before the others of its queue. */
@@ -85,7 +104,8 @@ void gp_sched_dequeue(struct gp_sched *sched, struct gp_sched_entry *entry, uint
 /*
  * gp_sched_pick() - whose slice starts now.
  * @grant: out: to be given to gp_sched_settle() when the slice has ended.
- * @wake: out: with NULL returned, when to look again (a throttled tenant's next period), or UINT64_MAX.
+ * @wake: out: with NULL returned, when to look again (a throttled tenant's next period, the end of the time for
+ * which somebody is waited for), or UINT64_MAX: when a slice has been settled, or something enqueued.
  *
  * Return: an entry, which stays queued, or NULL.
  */
