@@ -68,6 +68,12 @@ void put(struct stream *s, uint32_t word)
 	s->mem->cpu[s->n++] = word;
 }
 
+void put_address(struct stream *s, uint64_t va)
+{
+	put(s, (uint32_t)va);
+	put(s, (uint32_t)(va >> 32));
+}
+
 struct stream stream_new(struct card *card)
 {
 	return (struct stream){ mem_new(card, PAGE, AMDGPU_GEM_DOMAIN_GTT, 0, RW), 0 };
@@ -77,8 +83,7 @@ void put_write(struct stream *s, uint64_t va, uint32_t value)
 {
 	put(s, PACKET(0x37, 4));
 	put(s, 5u << 8 | 1u << 20);
-	put(s, (uint32_t)va);
-	put(s, (uint32_t)(va >> 32));
+	put_address(s, va);
 	put(s, value);
 }
 

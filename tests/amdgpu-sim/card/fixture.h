@@ -66,6 +66,8 @@ void card_close(struct card *card);
 struct mem *mem_new(struct card *card, uint64_t size, uint32_t domain, uint64_t flags, uint64_t va_flags);
 
 void put(struct stream *s, uint32_t word);
+/* put_address() - low half, high half. */
+void put_address(struct stream *s, uint64_t va);
 struct stream stream_new(struct card *card);
 void put_write(struct stream *s, uint64_t va, uint32_t value);
 void put_acquire(struct stream *s, bool gfx10);

@@ -20,6 +20,16 @@ static void open_card(int which, const char *commands)
 	card_open(&card, generations[which], commands);
 }
 
+/* The @number-th of several cases on one card: a context that nothing went wrong in, and no memory but its own. */
+static void begin_case(int which, size_t number)
+{
+	if (!number)
+		open_card(which, NULL);
+	else
+		ck_assert_int_eq(amdgpu_cs_ctx_create(card.dev, &card.ctx), 0);
+	card.count = 0;
+}
+
 START_TEST(test_packets)
 {
 	struct stream s, next;
@@ -36,55 +46,45 @@ START_TEST(test_packets)
 	put(&s, 5 | 5u << 8 | 1u << 16 | 1u << 20);
 	put(&s, 0x22222222);
 	put(&s, 0x33333333);
-	put(&s, (uint32_t)m->va + 8);
-	put(&s, (uint32_t)(m->va >> 32));
+	put_address(&s, m->va + 8);
 	put(&s, PACKET(0x40, 5));
 	put(&s, 1 | 5u << 8 | 1u << 16 | 1u << 20);
-	put(&s, (uint32_t)m->va + 8);
-	put(&s, (uint32_t)(m->va >> 32));
-	put(&s, (uint32_t)m->va + 16);
-	put(&s, (uint32_t)(m->va >> 32));
+	put_address(&s, m->va + 8);
+	put_address(&s, m->va + 16);
 	put(&s, PACKET(0x40, 5));
 	put(&s, 9 | 5u << 8 | 1u << 16 | 1u << 20);
 	put(&s, 0);
 	put(&s, 0);
-	put(&s, (uint32_t)m->va + 24);
-	put(&s, (uint32_t)(m->va >> 32));
+	put_address(&s, m->va + 24);
 	/* DMA_DATA: 64 bytes filled, then copied */
 	put(&s, PACKET(0x50, 6));
 	put(&s, 2u << 29 | 1u << 31);
 	put(&s, 0x44444444);
 	put(&s, 0);
-	put(&s, (uint32_t)m->va + 64);
-	put(&s, (uint32_t)(m->va >> 32));
+	put_address(&s, m->va + 64);
 	put(&s, 64);
 	put(&s, PACKET(0x50, 6));
 	put(&s, 1u << 31);
-	put(&s, (uint32_t)m->va + 64);
-	put(&s, (uint32_t)(m->va >> 32));
-	put(&s, (uint32_t)m->va + 128);
-	put(&s, (uint32_t)(m->va >> 32));
+	put_address(&s, m->va + 64);
+	put_address(&s, m->va + 128);
 	put(&s, 64);
 	/* COND_EXEC: the word is 0, so the write is left out */
 	put(&s, PACKET(0x22, 4));
-	put(&s, (uint32_t)m->va + 512);
-	put(&s, (uint32_t)(m->va >> 32));
+	put_address(&s, m->va + 512);
 	put(&s, 0);
 	put(&s, 5);
 	put_write(&s, m->va + 4, 0x55555555);
 	/* WAIT_REG_MEM: equal */
 	put(&s, PACKET(0x3c, 6));
 	put(&s, 3 | 1u << 4);
-	put(&s, (uint32_t)m->va);
-	put(&s, (uint32_t)(m->va >> 32));
+	put_address(&s, m->va);
 	put(&s, 0x11111111);
 	put(&s, 0xffffffff);
 	put(&s, 4);
 	put(&s, 0xc0001000); /* NOP of two dwords */
 	put(&s, 0xdeadbeef);
 	put(&s, PACKET(0x3f, 3));
-	put(&s, (uint32_t)next.mem->va);
-	put(&s, (uint32_t)(next.mem->va >> 32));
+	put_address(&s, next.mem->va);
 	put(&s, 8 | 1u << 20 | 1u << 23);
 	ck_assert_uint_le(s.n & 7, 7);
 	/* a chain is the last packet: put what pads in front of it */
@@ -96,8 +96,7 @@ START_TEST(test_packets)
 	put(&next, PACKET(0x49, 7));
 	put(&next, 0x514);
 	put(&next, 3u << 29);
-	put(&next, (uint32_t)m->va + 32);
-	put(&next, (uint32_t)(m->va >> 32));
+	put_address(&next, m->va + 32);
 	put(&next, 0);
 	put(&next, 0);
 	put(&next, 0);
@@ -161,11 +160,7 @@ START_TEST(test_wrong_packets)
 
 		if (!(w->generations >> _i & 1))
 			continue;
-		if (!i)
-			open_card(_i, NULL);
-		else
-			ck_assert_int_eq(amdgpu_cs_ctx_create(card.dev, &card.ctx), 0);
-		card.count = 0;
+		begin_case(_i, i);
 		s = stream_new(&card);
 		for (uint32_t n = 0; n < w->count; n++)
 			put(&s, w->words[n]);
@@ -205,10 +200,7 @@ START_TEST(test_permissions)
 		struct stream s;
 		struct mem *m;
 
-		if (!i)
-			open_card(_i, NULL);
-		else
-			ck_assert_int_eq(amdgpu_cs_ctx_create(card.dev, &card.ctx), 0);
+		begin_case(_i, i);
 		s = stream_new(&card);
 		m = mem_new(&card, PAGE, AMDGPU_GEM_DOMAIN_VRAM, AMDGPU_GEM_CREATE_VRAM_CLEARED, flags);
 		put_write(&s, m->va, 7);
@@ -231,15 +223,13 @@ START_TEST(test_sdma)
 	m = mem_new(&card, 4 * PAGE, AMDGPU_GEM_DOMAIN_VRAM, AMDGPU_GEM_CREATE_VRAM_CLEARED, RW);
 	s = stream_new(&card);
 	put(&s, 11 | 2u << 30); /* fill */
-	put(&s, (uint32_t)m->va);
-	put(&s, (uint32_t)(m->va >> 32));
+	put_address(&s, m->va);
 	put(&s, 0x12345678);
 	put(&s, 2 * PAGE - 1);
 	put(&s, 1); /* copy */
 	put(&s, 256 - 1);
 	put(&s, 0);
-	put(&s, (uint32_t)m->va);
-	put(&s, (uint32_t)(m->va >> 32));
+	put_address(&s, m->va);
 	put(&s, (uint32_t)(m->va + 3 * PAGE));
 	put(&s, (uint32_t)(m->va >> 32));
 	put(&s, 5); /* fence */
@@ -305,18 +295,27 @@ static struct launch launch(const struct mem *code, enum program which, uint64_t
 	return l;
 }
 
+/* P_IDS into a buffer of its own. */
+static struct launch launch_ids(struct mem **out)
+{
+	struct mem *code = programs(&card);
+	struct launch l;
+
+	*out = mem_new(&card, 4 * PAGE, AMDGPU_GEM_DOMAIN_VRAM, 0, RW);
+	l = launch(code, P_IDS, (*out)->va, 0);
+	l.user = 2;
+	return l;
+}
+
 START_TEST(test_dispatch)
 {
-	struct mem *code, *out;
+	struct mem *out;
 	struct launch l;
 	struct stream s;
 
 	open_card(_i, NULL);
-	code = programs(&card);
-	out = mem_new(&card, 4 * PAGE, AMDGPU_GEM_DOMAIN_VRAM, 0, RW);
+	l = launch_ids(&out);
 	s = stream_new(&card);
-	l = launch(code, P_IDS, out->va, 0);
-	l.user = 2;
 	l.groups = 10;
 	put_acquire(&s, card.gfx10);
 	put_launch(&s, &card, &l);
@@ -338,20 +337,13 @@ START_TEST(test_missing_registers)
 	uint32_t count = _i ? 25 : 18;
 
 	for (uint32_t i = 0; i < count; i++) {
-		struct mem *code, *out;
+		struct mem *out;
 		struct launch l;
 		struct stream s;
 
-		if (!i)
-			open_card(_i, NULL);
-		else
-			ck_assert_int_eq(amdgpu_cs_ctx_create(card.dev, &card.ctx), 0);
-		card.count = 0;
-		code = programs(&card);
-		out = mem_new(&card, 4 * PAGE, AMDGPU_GEM_DOMAIN_VRAM, 0, RW);
+		begin_case(_i, i);
+		l = launch_ids(&out);
 		s = stream_new(&card);
-		l = launch(code, P_IDS, out->va, 0);
-		l.user = 2;
 		l.skip = needed[i];
 		put_launch(&s, &card, &l);
 		ck_assert_msg(run(&card, &s) == -ETIME, "register %#x is not missed", needed[i]);
@@ -365,19 +357,13 @@ END_TEST
 START_TEST(test_dispatch_fields)
 {
 	for (uint32_t i = 0; i < 7; i++) {
-		struct mem *code, *out;
+		struct mem *out;
 		struct launch l;
 		struct stream s;
 
-		if (!i)
-			open_card(_i, NULL);
-		else
-			ck_assert_int_eq(amdgpu_cs_ctx_create(card.dev, &card.ctx), 0);
-		card.count = 0;
-		code = programs(&card);
-		out = mem_new(&card, 4 * PAGE, AMDGPU_GEM_DOMAIN_VRAM, 0, RW);
+		begin_case(_i, i);
+		l = launch_ids(&out);
 		s = stream_new(&card);
-		l = launch(code, P_IDS, out->va, 0);
 		switch (i) {
 		case 0:
 			l.groups = 0;
@@ -427,11 +413,7 @@ START_TEST(test_wave_faults)
 		struct launch l;
 		struct stream s;
 
-		if (!i)
-			open_card(_i, NULL);
-		else
-			ck_assert_int_eq(amdgpu_cs_ctx_create(card.dev, &card.ctx), 0);
-		card.count = 0;
+		begin_case(_i, i);
 		code = programs(&card);
 		ck_assert_int_eq(amdgpu_bo_va_op_raw(card.dev, code->bo, 0, code->size, code->va,
 						     rows[i].code_flags, AMDGPU_VA_OP_REPLACE),
@@ -556,8 +538,7 @@ static uint32_t seen_early(uint64_t mtype, bool release)
 	put_write(&s, flags->va, 1);
 	put(&s, PACKET(0x3c, 6)); /* WAIT_REG_MEM: until the CPU has looked */
 	put(&s, 3 | 1u << 4);
-	put(&s, (uint32_t)flags->va + 4);
-	put(&s, (uint32_t)(flags->va >> 32));
+	put_address(&s, flags->va + 4);
 	put(&s, 1);
 	put(&s, 0xffffffff);
 	put(&s, 4);
@@ -639,7 +620,7 @@ END_TEST
 START_TEST(test_statistics)
 {
 	char path[] = "/tmp/amdgpu-sim-statistics-XXXXXX", text[128], line[700] = "";
-	struct mem *code, *out;
+	struct mem *out;
 	struct launch l;
 	struct stream s;
 	FILE *file;
@@ -648,11 +629,8 @@ START_TEST(test_statistics)
 	ck_assert_int_ge(fd, 0);
 	snprintf(text, sizeof(text), "statistics %s", path);
 	open_card(_i, text);
-	code = programs(&card);
-	out = mem_new(&card, 4 * PAGE, AMDGPU_GEM_DOMAIN_VRAM, 0, RW);
+	l = launch_ids(&out);
 	s = stream_new(&card);
-	l = launch(code, P_IDS, out->va, 0);
-	l.user = 2;
 	l.groups = 3;
 	put_acquire(&s, card.gfx10);
 	put_launch(&s, &card, &l);

@@ -332,11 +332,9 @@ struct our_dir {
 	struct our_dir *next;
 	char names[256];
 	const char *at;
-	union {
-		struct dirent entry;
-		struct dirent64 entry64;
-	};
+	struct dirent entry; /* as struct stat: one with struct dirent64 on 64-bit machines */
 };
+_Static_assert(sizeof(struct dirent) == sizeof(struct dirent64), "entries of directories are of two kinds");
 
 static struct our_dir *dirs;
 static pthread_mutex_t dirs_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -382,53 +380,31 @@ static struct our_dir *find_dir(const DIR *stream, bool take)
 	return found;
 }
 
-/* Return: the next name, its length in *@n; NULL at the end. */
-static const char *next_name(struct our_dir *dir, size_t *n)
+/* Return: the next entry, or NULL at the end. */
+static struct dirent *next_entry(struct our_dir *dir)
 {
-	const char *name = dir->at;
+	size_t n = strcspn(dir->at, "\n");
 
-	*n = strcspn(name, "\n");
-	if (!*name)
-		return NULL;
-	dir->at = name + *n + 1;
-	return name;
-}
-
-EXPORT struct dirent *readdir(DIR *stream)
-{
-	struct our_dir *dir = find_dir(stream, false);
-	const char *name;
-	size_t n;
-	NEXT(readdir);
-
-	if (!dir)
-		return next(stream);
-	name = next_name(dir, &n);
-	if (!name)
+	if (!*dir->at)
 		return NULL;
 	memset(&dir->entry, 0, sizeof(dir->entry));
 	dir->entry.d_ino = 1;
-	memcpy(dir->entry.d_name, name, n);
+	memcpy(dir->entry.d_name, dir->at, n);
+	dir->at += n + (dir->at[n] == '\n');
 	return &dir->entry;
 }
 
-EXPORT struct dirent64 *readdir64(DIR *stream)
-{
-	struct our_dir *dir = find_dir(stream, false);
-	const char *name;
-	size_t n;
-	NEXT(readdir64);
+#define READDIR(name, type)                                          \
+	EXPORT type *name(DIR *stream)                               \
+	{                                                            \
+		struct our_dir *dir = find_dir(stream, false);       \
+		NEXT(name);                                          \
+                                                                     \
+		return dir ? (type *)next_entry(dir) : next(stream); \
+	}
 
-	if (!dir)
-		return next(stream);
-	name = next_name(dir, &n);
-	if (!name)
-		return NULL;
-	memset(&dir->entry64, 0, sizeof(dir->entry64));
-	dir->entry64.d_ino = 1;
-	memcpy(dir->entry64.d_name, name, n);
-	return &dir->entry64;
-}
+READDIR(readdir, struct dirent)
+READDIR(readdir64, struct dirent64)
 
 EXPORT int closedir(DIR *stream)
 {

@@ -3,32 +3,11 @@
 #
 # The gpgpu command on a device: what it computes, what it leaves behind when it fails, what it says. TAP.
 . /usr/lib/gpgpu/guest.sh
+. /usr/lib/gpgpu/tap.sh
 
 here=/usr/lib/gpgpu
-number=0
-failed=0
 work=$(mktemp -d)
 cd "$work" || exit 1
-
-# result STATUS NAME: reports a case; /tmp/log has what was printed.
-result() {
-	number=$((number + 1))
-	if [ "$1" = 0 ]; then
-		echo "ok $number $2"
-	else
-		echo "not ok $number $2"
-		sed 's/^/# /' /tmp/log
-		failed=1
-	fi
-}
-
-# works NAME COMMAND...
-works() {
-	name=$1
-	shift
-	"$@" >/tmp/log 2>&1
-	result $? "$name"
-}
 
 # refused NAME TEXT COMMAND...: status 1, one line that has TEXT, no file that was not there before.
 refused() {
@@ -40,17 +19,6 @@ refused() {
 	ls -A >/tmp/after
 	[ $status = 1 ] && [ "$(wc -l </tmp/log)" = 1 ] && grep -qF -- "$text" /tmp/log && cmp -s /tmp/before /tmp/after
 	result $? "$name"
-}
-
-# frames N: N minimal Ethernet frames as a capture, IPv4 with a broken header, so that the firewall drops them.
-frames() {
-	printf '\324\303\262\241\002\000\004\000\000\000\000\000\000\000\000\000\000\000\001\000\001\000\000\000'
-	i=0
-	while [ $i -lt "$1" ]; do
-		printf '\000\000\000\000\000\000\000\000\016\000\000\000\016\000\000\000'
-		printf '\002\000\000\000\000\001\002\000\000\000\000\002\010\000'
-		i=$((i + 1))
-	done
 }
 
 load_driver || exit 1
@@ -142,5 +110,4 @@ refused "who is not in the group" "permission denied" as_user gpgpu run "$here/s
 chmod 660 /dev/accel/accel0
 rmmod virtio_gpgpu
 refused "no driver, no device" "is the module virtio_gpgpu loaded?" gpgpu info
-echo "1..$number"
-exit $failed
+plan
