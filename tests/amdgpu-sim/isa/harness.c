@@ -261,18 +261,24 @@ bool harness_launch(struct harness *h, const struct launch *l)
 	return good;
 }
 
-bool harness_snippet(struct harness *h, const char *name, const uint32_t data[16], uint32_t rsrc1,
-		     uint32_t rsrc2, uint32_t waves)
+const uint8_t *harness_symbol(const struct harness *h, const char *name, size_t *size)
 {
 	const Elf64_Sym *code = symbol(h, name, "");
-	struct sim_dispatch d = { .gfx = h->gfx,
-				  .wave = h->wave,
-				  .rsrc1 = rsrc1,
-				  .rsrc2 = rsrc2,
-				  .groups = { 1, 1, 1 },
-				  .group_size = { h->wave * waves, 1, 1 } };
+	const Elf64_Shdr *text;
+
+	if (!code)
+		return NULL;
+	text = section(h, code->st_shndx);
+	*size = text->sh_size - code->st_value;
+	return h->object + text->sh_offset + code->st_value;
+}
+
+bool harness_run(struct harness *h, const char *name, struct sim_dispatch *d)
+{
+	const Elf64_Sym *code = symbol(h, name, "");
 	const Elf64_Shdr *text;
 	uint8_t *copy;
+	bool good;
 
 	if (!code) {
 		fprintf(stderr, "no code %s\n", name);
@@ -282,9 +288,24 @@ bool harness_snippet(struct harness *h, const char *name, const uint32_t data[16
 	copy = harness_memory(h, text->sh_size, SIM_READ | SIM_EXECUTE, 0);
 	memcpy(copy, h->object + text->sh_offset, text->sh_size);
 	sim_machine_forget(h->machine);
-	d.code = (uintptr_t)copy + code->st_value;
+	d->gfx = h->gfx;
+	d->wave = h->wave;
+	d->code = (uintptr_t)copy + code->st_value;
+	good = sim_run(h->machine, d, &h->counts, &h->fault);
+	free(h->memory[--h->memories]);
+	h->regions--;
+	return good;
+}
+
+bool harness_snippet(struct harness *h, const char *name, const uint32_t data[16], uint32_t rsrc1,
+		     uint32_t rsrc2, uint32_t waves)
+{
+	struct sim_dispatch d = {
+		.rsrc1 = rsrc1, .rsrc2 = rsrc2, .groups = { 1, 1, 1 }, .group_size = { h->wave * waves, 1, 1 }
+	};
+
 	memcpy(d.user_data, data, sizeof(d.user_data));
-	return sim_run(h->machine, &d, &h->counts, &h->fault);
+	return harness_run(h, name, &d);
 }
 
 void harness_coverage(enum sim_gfx gfx, unsigned int *all, unsigned int *done)

@@ -44,6 +44,10 @@ struct launch {
 
 /* harness_launch() - Return: sim_run()'s; false too if there is no such kernel. */
 bool harness_launch(struct harness *h, const struct launch *l);
+/* harness_symbol() - the bytes from symbol @name on of the object loaded. Return: NULL if there is no such symbol. */
+const uint8_t *harness_symbol(const struct harness *h, const char *name, size_t *size);
+/* harness_run() - the code at symbol @name; @d lacks only its address and the generation. Return: sim_run()'s. */
+bool harness_run(struct harness *h, const char *name, struct sim_dispatch *d);
 /*
  * harness_snippet() - runs the code at symbol @name of the object loaded: one group of @waves.
  * Return: sim_run()'s.

@@ -3,7 +3,8 @@
  * lds.c - local memory of a group, and the DS instructions.
  *
  * Each byte has one beside it that says whether it was written since the group began: hardware does not clear
- * LDS, so that reading what nobody wrote is a fault. The driver's alignment mode allows any alignment.
+ * LDS, so that reading what nobody wrote is a fault. The driver's alignment mode allows any alignment,
+ * but of atomics.
  */
 #include <string.h>
 #include "lds.h"
@@ -109,6 +110,10 @@ static bool update(struct wave *w, const struct uop *u, unsigned int lane, uint3
 	get(w, &u->src[2], lane, other);
 	a = size == 8 ? words[0] | (uint64_t)words[1] << 32 : words[0];
 	b = size == 8 ? other[0] | (uint64_t)other[1] << 32 : other[0];
+	if (at % size) {
+		isa_fault(w, SIM_FAULT_LDS, at, (int)lane, "atomic at 0x%x is not aligned", at);
+		return false;
+	}
 	if (!isa_lds_read(w, at, &old, size, (int)lane))
 		return false;
 	switch (u->sem->kind) {

@@ -220,12 +220,13 @@ static void trace(struct sim_machine *m, struct wave *w, const struct uop *u)
 
 	isa_print(u, text, 200);
 	at = strlen(text);
-	for (unsigned int i = 0; i < u->vreads && at < 400; i++)
+	if (u->vreads || u->sreads)
+		at += (size_t)snprintf(text + at, sizeof(text) - at, " ;");
+	for (unsigned int i = 0; i < u->vreads; i++)
 		for (unsigned int k = 0; k < u->vread[i].count && at < 400; k++)
-			at += (size_t)snprintf(text + at, sizeof(text) - at, "%s v%u=%08x",
-					       at == strlen(text) && !i && !k ? " ;" : "",
+			at += (size_t)snprintf(text + at, sizeof(text) - at, " v%u=%08x",
 					       u->vread[i].first + k, w->v[u->vread[i].first + k][lane]);
-	for (unsigned int i = 0; i < u->sreads && at < 400; i++)
+	for (unsigned int i = 0; i < u->sreads; i++)
 		for (unsigned int k = 0; k < u->sread[i].count && at < 400; k++)
 			at += (size_t)snprintf(text + at, sizeof(text) - at, " s%u=%08x",
 					       u->sread[i].first + k, w->s[u->sread[i].first + k]);
