@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include "launch.h"
 
 /* Kernel descriptor. */
@@ -60,19 +59,10 @@ static void mem_cache(void *opaque, unsigned int cu, enum sim_cache what)
 {
 }
 
-static uint64_t mem_clock(void *opaque)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 100000000u + (uint64_t)ts.tv_nsec / 10;
-}
-
 static const struct sim_memory memory = { .read = mem_read,
 					  .write = mem_write,
 					  .atomic = mem_atomic,
-					  .cache = mem_cache,
-					  .clock = mem_clock };
+					  .cache = mem_cache };
 
 static const struct {
 	const char *name;

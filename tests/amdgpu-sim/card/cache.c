@@ -341,9 +341,10 @@ static void op_cache(void *opaque, unsigned int cu, enum sim_cache what)
 	}
 }
 
-static uint64_t op_clock(void *opaque)
+static uint64_t op_clock(void *opaque, uint64_t instructions)
 {
-	return sim_ticks();
+	(void)opaque;
+	return sim_clock_at(instructions);
 }
 
 void sim_memory_ops(struct sim_exec *exec, struct sim_memory *ops)

@@ -86,6 +86,14 @@ void sim_fences_clear(struct sim_fences *set);
 int64_t sim_now(void);
 bool sim_wait_until(int64_t ns);
 
+/* The card's clock (clock.c). sim_ticks() - of 100 MHz. */
+int64_t sim_clock_ns(void);
+uint64_t sim_ticks(void);
+/* From begin() to end() it goes by the instructions that waves execute, of which at() is told. Return: nanoseconds. */
+void sim_clock_begin(void);
+uint64_t sim_clock_at(uint64_t instructions);
+void sim_clock_end(void);
+
 /* Memory (memory.c, gem.c). */
 enum sim_bo_kind { SIM_BO_VRAM, SIM_BO_GTT, SIM_BO_USER, SIM_BO_IMPORT, SIM_BO_ON_CHIP };
 
@@ -268,7 +276,7 @@ struct sim_job {
 	struct sim_bo *user_fence;
 	uint32_t user_fence_offset;
 	uint32_t vram_losses;
-	int64_t started;
+	int64_t started; /* by the card's clock */
 };
 
 void sim_job_free(struct sim_job *job);
@@ -372,7 +380,6 @@ void sim_code_forget(struct sim_exec *exec); /* the instruction cache */
 bool sim_reg_set(struct sim_exec *exec, uint32_t reg, uint32_t value);
 bool sim_reg_is_set(const struct sim_exec *exec, uint32_t number);
 const char *sim_reg_missing(const struct sim_exec *exec);
-uint64_t sim_ticks(void); /* of 100 MHz */
 
 /* ioctls; each returns 0 or -errno, called with the lock. */
 int sim_gem_ioctl(struct sim_client *client, unsigned int nr, void *arg);
@@ -393,6 +400,7 @@ int sim_handle_new(struct sim_client *client, struct sim_bo *bo, uint32_t *handl
 struct sim_options_card {
 	char node[128], generation[16];
 	uint64_t vram, gtt, units, seed, instructions, poison;
+	uint64_t clock; /* ns that an instruction takes */
 	int64_t timeout; /* ns */
 	bool l1, l2, hard, reset_loses, list_strict;
 	char capture[256], statistics[256], trace[256], listen[256];

@@ -178,6 +178,16 @@ static bool set_timeout(char **a, int n)
 	return true;
 }
 
+static bool set_clock(char **a, int n)
+{
+	uint64_t ns;
+
+	if (!number(a[0], &ns) || !ns || ns > 1000000000)
+		return false;
+	sim.options.clock = ns;
+	return true;
+}
+
 static bool set_caches(char **a, int n)
 {
 	bool all;
@@ -313,6 +323,7 @@ static const struct command {
 	{ "enomem-cs", 1, 1, false, enomem },	 { "after", 2, MAX_WORDS - 1, false, after },
 	{ "listen", 1, 1, true, set_listen },	 { "capture", 1, 1, false, set_capture },
 	{ "trace", 1, 3, false, set_trace },	 { "statistics", 1, 1, false, set_statistics },
+	{ "clock", 1, 1, false, set_clock },
 };
 
 /* The command with the name @word that takes @n arguments, or NULL. */
@@ -449,6 +460,7 @@ static void read_environment(void)
 						 .generation = "gfx900",
 						 .poison = 64 << 20,
 						 .timeout = 60000000000,
+						 .clock = 200,
 						 .l1 = true,
 						 .l2 = true,
 						 .list_strict = true };

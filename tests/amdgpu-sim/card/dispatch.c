@@ -177,7 +177,9 @@ bool sim_dispatch(struct sim_exec *exec, const uint32_t groups[3], uint32_t init
 	exec->dispatches++;
 	exec->page_fault[0] = 0;
 	start = sim_now();
+	sim_clock_begin();
 	ok = sim_run(m, &d, &counts, &fault);
+	sim_clock_end();
 	sim_count(exec, &d, &counts, sim_now() - start);
 	if (ok)
 		return true;

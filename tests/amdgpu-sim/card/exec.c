@@ -142,8 +142,3 @@ struct sim_tlb *sim_translate(struct sim_exec *exec, uint64_t va, uint32_t acces
 		return sim_page_fault(exec, va, access, "not mapped writeable");
 	return tlb;
 }
-
-uint64_t sim_ticks(void)
-{
-	return (uint64_t)sim_now() / 10;
-}

@@ -185,22 +185,29 @@ int run(struct card *card, struct stream *s)
 
 /*
  * P_IDS: word of each lane at s[0:1] = its number (group in s2). The loads: the word at s[0:1] to the one at s[2:3], by
- * the vector cache, the scalar cache, or (GLC) around the former. P_LOOP: for ever.
+ * the vector cache, the scalar cache, or (GLC) around the former. P_LOOP: for ever. P_TIME: turns of six
+ * instructions until 10,000 ticks of s_memrealtime have passed, and how many those were to the word at s[0:1].
  */
-static const uint32_t code_9[][8] = {
+static const uint32_t code_9[][17] = {
 	{ 0x8e038602, 0x68020003, 0x24040282, 0xdc708000, 0x00000102, 0xbf810000 },
 	{ 0x7e000280, 0xdc508000, 0x01000000, 0xbf8c0f70, 0xdc708000, 0x00020100, 0xbf810000 },
 	{ 0xc0020100, 0x00000000, 0x7e000280, 0xbf8cc07f, 0x7e020204, 0xdc708000, 0x00020100, 0xbf810000 },
 	{ 0xbf82ffff },
 	{ 0x7e000280, 0xdc518000, 0x01000000, 0xbf8c0f70, 0xdc708000, 0x00020100, 0xbf810000 },
+	{ 0xbe860080, 0xc0940200, 0x00000000, 0xbf8cc07f, 0x80068106, 0xc0940280, 0x00000000, 0xbf8cc07f,
+	  0x808a080a, 0xbf0aff0a, 0x00002710, 0xbf85fff8, 0x7e000280, 0x7e020206, 0xdc708000, 0x00000100,
+	  0xbf810000 },
 };
 
-static const uint32_t code_10[][8] = {
+static const uint32_t code_10[][17] = {
 	{ 0x8f038502, 0x4a020003, 0x34040282, 0xdc708000, 0x00000102, 0xbf810000 },
 	{ 0x7e000280, 0xdc308000, 0x01000000, 0xbf8c3f70, 0xdc708000, 0x00020100, 0xbf810000 },
 	{ 0xf4000100, 0xfa000000, 0x7e000280, 0xbf8cc07f, 0x7e020204, 0xdc708000, 0x00020100, 0xbf810000 },
 	{ 0xbf82ffff },
 	{ 0x7e000280, 0xdc318000, 0x01000000, 0xbf8c3f70, 0xdc708000, 0x00020100, 0xbf810000 },
+	{ 0xbe860380, 0xf4940200, 0x00000000, 0xbf8cc07f, 0x80068106, 0xf4940280, 0x00000000, 0xbf8cc07f,
+	  0x808a080a, 0xbf0aff0a, 0x00002710, 0xbf85fff8, 0x7e000280, 0x7e020206, 0xdc708000, 0x00000100,
+	  0xbf810000 },
 };
 
 struct mem *programs(struct card *card)
@@ -209,7 +216,7 @@ struct mem *programs(struct card *card)
 
 	for (uint32_t i = 0; i < mem->size / 4; i++)
 		mem->cpu[i] = 0xbf810000; /* s_endpgm */
-	for (uint32_t i = 0; i < 5; i++)
+	for (uint32_t i = 0; i < sizeof(code_9) / sizeof(*code_9); i++)
 		memcpy(mem->cpu + 64 * i, card->gfx10 ? code_10[i] : code_9[i], sizeof(code_9[i]));
 	return mem;
 }

@@ -81,7 +81,7 @@ int wait_for(struct card *card, uint32_t ip, uint64_t sequence, int64_t ns);
 int run(struct card *card, struct stream *s);
 
 /* Programs, at multiples of 256 bytes in one buffer of code (fixture.c says what they do). */
-enum program { P_IDS, P_VLOAD, P_SLOAD, P_LOOP, P_VLOAD_GLC };
+enum program { P_IDS, P_VLOAD, P_SLOAD, P_LOOP, P_VLOAD_GLC, P_TIME };
 struct mem *programs(struct card *card);
 uint64_t program(const struct mem *code, enum program which);
 

@@ -18,6 +18,8 @@
 #include <time.h>
 #include "card.h"
 
+#define LOOK_NS 50000000ll /* the watchdog's, while something runs */
+
 struct ring {
 	pthread_t thread;
 	struct sim_entity *round; /* circular, of those with jobs: the one served last */
@@ -192,7 +194,7 @@ static void serve(struct ring *ring, struct sim_exec *exec, struct sim_job *job)
 	if (!error) {
 		hang = sim.hang;
 		sim.hang = false;
-		job->started = sim_now();
+		job->started = sim_clock_ns();
 		ring->running = job;
 		ring->lost = 0;
 		pthread_cond_broadcast(&sim.changed); /* the clock is watched from now on */
@@ -232,7 +234,7 @@ static void *watchdog_thread(void *opaque)
 	(void)opaque;
 	pthread_mutex_lock(&sim.lock);
 	for (;;) {
-		int64_t next = INT64_MAX, now = sim_now();
+		int64_t next = INT64_MAX, now = sim_clock_ns();
 
 		for (size_t i = 0; i < SIM_RINGS; i++) {
 			struct sim_job *job = rings[i].running;
@@ -241,9 +243,12 @@ static void *watchdog_thread(void *opaque)
 				continue;
 			if (now >= job->started + sim.options.timeout)
 				__atomic_store_n(&sim.exec[i]->stop, 1, __ATOMIC_RELEASE);
-			else if (job->started + sim.options.timeout < next)
-				next = job->started + sim.options.timeout;
+			else if (job->started + sim.options.timeout - now < next)
+				next = job->started + sim.options.timeout - now;
 		}
+		/* The card's clock may be the faster one. */
+		if (next != INT64_MAX)
+			next = sim_now() + (next < LOOK_NS ? next : LOOK_NS);
 		sim_wait_until(next);
 	}
 	return NULL;

@@ -328,6 +328,34 @@ START_TEST(test_dispatch)
 }
 END_TEST
 
+/*
+ * Code that waits for a time takes the same number of instructions every time: of 1 us each here, so 100 us are over behind
+ * the third instruction and seventeen turns more.
+ */
+START_TEST(test_clock)
+{
+	struct mem *code, *out;
+	struct launch l;
+	struct stream s;
+
+	open_card(_i, "clock 1000");
+	for (uint32_t i = 0; i < 3; i++) {
+		card.count = 0;
+		code = programs(&card);
+		out = mem_new(&card, PAGE, AMDGPU_GEM_DOMAIN_VRAM, 0, RW);
+		s = stream_new(&card);
+		l = launch(code, P_TIME, out->va, 0);
+		l.user = 2;
+		l.size = 1;
+		put_acquire(&s, card.gfx10);
+		put_launch(&s, &card, &l);
+		ck_assert_int_eq(run(&card, &s), 0);
+		ck_assert_uint_eq(*out->cpu, 18);
+	}
+	card_close(&card);
+}
+END_TEST
+
 /* A register that is left out is what another client left; each of these is needed. */
 START_TEST(test_missing_registers)
 {
@@ -674,6 +702,7 @@ int main(int argc, char **argv)
 	tcase_add_loop_test(tc, test_always_valid, 0, LOOP_GENERATIONS);
 	tcase_add_loop_test(tc, test_stale_code, 0, LOOP_GENERATIONS);
 	tcase_add_loop_test(tc, test_statistics, 0, LOOP_GENERATIONS);
+	tcase_add_loop_test(tc, test_clock, 0, LOOP_GENERATIONS);
 	suite_add_tcase(suite, tc);
 	return sim_main(suite, argv);
 }

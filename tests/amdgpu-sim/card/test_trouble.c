@@ -88,14 +88,18 @@ START_TEST(test_innocent)
 {
 	uint64_t sequence, next;
 	struct stream s;
+	struct mem *m;
 
 	card_open(&card, "gfx900", NULL);
-	s = nop_stream();
+	m = mem_new(&card, PAGE, AMDGPU_GEM_DOMAIN_GTT, 0, RW);
+	s = stream_new(&card);
+	put_write(&s, m->va, 1);
 	/* one that runs, and one behind it on the same queue */
 	amdgpu_sim_control("hang");
 	ck_assert_int_eq(submit(&card, &s, AMDGPU_HW_IP_COMPUTE, 0, &sequence), 0);
 	ck_assert_int_eq(submit(&card, &s, AMDGPU_HW_IP_COMPUTE, 0, &next), 0);
-	usleep(20000);
+	while (!__atomic_load_n(m->cpu, __ATOMIC_ACQUIRE))
+		usleep(1000);
 	amdgpu_sim_control("reset innocent");
 	ck_assert_int_eq(wait_for(&card, AMDGPU_HW_IP_COMPUTE, sequence, 20 * SECOND), -ECANCELED);
 	ck_assert_int_eq(wait_for(&card, AMDGPU_HW_IP_COMPUTE, next, 20 * SECOND), -ECANCELED);

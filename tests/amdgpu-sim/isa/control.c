@@ -213,7 +213,7 @@ static uint32_t *hwreg(struct wave *w, unsigned int id, uint32_t *room)
 	case 21:
 		return w->dispatch->gfx == SIM_GFX1030 ? &w->flat[1] : NULL;
 	case 29: /* SHADER_CYCLES, gfx10.3 */
-		*room = (uint32_t)w->m->instructions & 0xfffff;
+		*room = (uint32_t)isa_clock(w->m) & 0xfffff;
 		return w->dispatch->gfx == SIM_GFX1030 ? room : NULL;
 	default:
 		return NULL;

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include "harness.h"
 #include "internal.h"
 
@@ -56,20 +55,10 @@ static int atomic(void *opaque, unsigned int cu, uint64_t va, enum sim_atomic op
 	return 0;
 }
 
-static uint64_t ticks(void *opaque)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 100000000 + (uint64_t)t.tv_nsec / 10;
-}
-
 void harness_open(struct harness *h, enum sim_gfx gfx, uint32_t wave, const struct sim_options *options)
 {
 	struct sim_options defaults = { .max_instructions = 200000000 };
-	struct sim_memory m = {
-		.opaque = h, .read = read_memory, .write = write_memory, .atomic = atomic, .clock = ticks
-	};
+	struct sim_memory m = { .opaque = h, .read = read_memory, .write = write_memory, .atomic = atomic };
 
 	memset(h, 0, sizeof(*h));
 	h->gfx = gfx;

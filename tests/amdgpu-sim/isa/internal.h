@@ -273,6 +273,7 @@ void isa_print(const struct uop *u, char *text, size_t room);
 /* hazard.c, shadow.c */
 bool isa_pending_check(struct wave *w, const struct uop *u);
 void isa_jump(struct wave *w, uint64_t pc);
+uint64_t isa_clock(const struct sim_machine *m);
 bool isa_hazard_check(struct wave *w, const struct uop *u);
 void isa_hazard_note(struct wave *w, const struct uop *u);
 void isa_issue(struct wave *w, enum counter counter, enum source by, bool vgpr, uint32_t first,

@@ -64,7 +64,11 @@ struct sim_memory {
 	int (*atomic)(void *opaque, unsigned int cu, uint64_t va, enum sim_atomic op, uint32_t size,
 		      uint64_t operand, uint64_t compare, uint64_t *old, uint32_t flags);
 	void (*cache)(void *opaque, unsigned int cu, enum sim_cache what);
-	uint64_t (*clock)(void *opaque); /* s_memrealtime; ticks of 100 MHz */
+	/*
+	 * Nanoseconds of the card's clock, now that the dispatch has executed @instructions, of all waves. Asked for where
+	 * a wave reads it, and told now and then. May be NULL.
+	 */
+	uint64_t (*clock)(void *opaque, uint64_t instructions);
 };
 
 /* What DISPATCH_DIRECT starts, as the compute registers say. */

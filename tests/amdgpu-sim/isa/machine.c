@@ -187,6 +187,12 @@ void isa_jump(struct wave *w, uint64_t pc)
 	w->pc = pc;
 }
 
+/* isa_clock() - nanoseconds of the card's clock; of a clock that the machine has itself, where nobody has one for it. */
+uint64_t isa_clock(const struct sim_machine *m)
+{
+	return m->memory.clock ? m->memory.clock(m->memory.opaque, m->instructions) : m->instructions * 4;
+}
+
 static uint64_t draw(struct sim_machine *m)
 {
 	m->random ^= m->random << 13;
@@ -353,11 +359,13 @@ static bool over_limit(struct wave *w)
 			  (unsigned long long)m->options.max_instructions);
 		return true;
 	}
-	if (!(m->instructions & 63) && m->options.stop && *m->options.stop) {
-		isa_fault(w, SIM_FAULT_WATCHDOG, 0, -1, "stopped");
-		return true;
-	}
-	return false;
+	if (m->instructions & 63)
+		return false;
+	isa_clock(m);
+	if (!m->options.stop || !*m->options.stop)
+		return false;
+	isa_fault(w, SIM_FAULT_WATCHDOG, 0, -1, "stopped");
+	return true;
 }
 
 /* Waves at a barrier go on once all are there; one that has ended never comes. */
@@ -468,6 +476,7 @@ bool sim_run(struct sim_machine *m, const struct sim_dispatch *d, struct sim_cou
 		run_groups(m, d, &r);
 		isa_residence_close(&r);
 	}
+	isa_clock(m);
 	if (counts) {
 		uint64_t *to = (uint64_t *)counts;
 		const uint64_t *from = (const uint64_t *)&m->counts;

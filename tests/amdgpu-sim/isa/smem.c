@@ -48,10 +48,8 @@ static void load(struct wave *w, const struct uop *u)
 
 static void clock(struct wave *w, const struct uop *u)
 {
-	const struct sim_memory *m = &w->m->memory;
-	uint64_t now = u->sem->kind && m->clock ? m->clock(m->opaque) : w->m->instructions * 4;
-
-	isa_set_scalar(w, &u->dst, now);
+	/* s_memrealtime counts 100 MHz, s_memtime the shader's cycles. */
+	isa_set_scalar(w, &u->dst, u->sem->kind ? isa_clock(w->m) / 10 : isa_clock(w->m));
 	isa_issue(w, CNT_LGKM, BY_SMEM, false, u->dst.code, 2);
 }
 
