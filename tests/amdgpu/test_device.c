@@ -5,6 +5,7 @@
  * Arguments: directory with the objects of kernels.c. Environment: the card, preloaded, and its generation.
  */
 #include <check.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -35,6 +36,27 @@ static bool is_all(const uint8_t *at, uint64_t size, int value)
 			return false;
 	return true;
 }
+
+/* Each libdrm that we say we run on: its path has its version where tests/amdgpu/other-libdrm found it. */
+START_TEST(libdrm_is_what_was_meant)
+{
+	const char *dir = getenv("LIBDRM_DIR"), *version = dir ? strstr(dir, "/libdrm/2.4.") : NULL;
+	const struct gp_drm *drm = gp_drm_load(NULL);
+	void *call;
+	Dl_info where;
+
+	ck_assert_ptr_nonnull(drm);
+	memcpy(&call, &drm->amdgpu_cs_submit_raw2, sizeof(call));
+	ck_assert_int_ne(dladdr(call, &where), 0);
+	printf("%s, amdgpu_device_initialize2: %s\n", where.dli_fname,
+	       drm->amdgpu_device_initialize2 ? "yes" : "no");
+	if (!dir)
+		return;
+	ck_assert_int_eq(strncmp(where.dli_fname, dir, strlen(dir)), 0);
+	if (version)
+		ck_assert_int_eq(drm->amdgpu_device_initialize2 != NULL, atoi(version + 12) >= 123);
+}
+END_TEST
 
 START_TEST(found)
 {
@@ -456,6 +478,7 @@ int main(int argc, char **argv)
 	harness_start(argv[1]);
 	tcase_set_timeout(tc, 120);
 	tcase_add_checked_fixture(tc, NULL, close_card);
+	tcase_add_test(tc, libdrm_is_what_was_meant);
 	tcase_add_test(tc, found);
 	tcase_add_test(tc, not_found);
 	tcase_add_test(tc, memory_is_zero);
