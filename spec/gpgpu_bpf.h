@@ -21,11 +21,13 @@
  *		return 0;
  *	}
  *
+ * gpgpu-cc(1) compiles kernels that use float and double themselves, and makes the calls below of them. Without it:
  * BPF has no floating point, so floats travel as bit patterns (__u32 for f32, __u64 for f64) and
  * arithmetic on them is a helper call that the host's compiler turns into one machine instruction.
- * Rules, the same on every device: IEEE 754 round to nearest even; nothing is contracted (gp_fma32 is the
- * only fused operation); denormals are kept; a NaN result is some quiet NaN; min and max return the other
- * operand when one is NaN; conversions to integers truncate and saturate, NaN becomes 0.
+ * Rules, the same on every device (docs/floats.md): IEEE 754 round to nearest even; nothing is contracted
+ * (gp_fma32 is the only fused operation); denormals are kept; a NaN result is some quiet NaN; min and max
+ * return the other operand when one is NaN; conversions to integers truncate and saturate, NaN becomes 0.
+ * Functions (gp_exp32 and so on) have error bounds and give the same bits on every device.
  */
 #ifndef GPGPU_BPF_H
 #define GPGPU_BPF_H
@@ -88,10 +90,43 @@
 	X(s_from_f64,	0x7056)				\
 	X(u_from_f64,	0x7057)				\
 	X(f64_from_f32,	0x7058)				\
-	X(f32_from_f64,	0x7059)
+	X(f32_from_f64,	0x7059)				\
+	/* to 32 bits: saturate there; results are extended by their sign, or not at all */	\
+	X(s32_from_f32,	0x705a)				\
+	X(u32_from_f32,	0x705b)				\
+	X(s32_from_f64,	0x705c)				\
+	X(u32_from_f64,	0x705d)				\
+	/* f16: IEEE 754 half precision, the low 16 bits; only to be kept in memory */	\
+	X(f32_from_f16,	0x705e)				\
+	X(f16_from_f32,	0x705f)				\
+	X(f16_from_f64,	0x7060)				\
+	/* mathematics; docs/floats.md has the error bounds. f32 */	\
+	X(rsqrt32,	0x7080)				\
+	X(exp32,	0x7081)				\
+	X(exp232,	0x7082)	/* 2 to the power of a */	\
+	X(log32,	0x7083)				\
+	X(log232,	0x7084)	/* to base 2 */		\
+	X(sin32,	0x7085)				\
+	X(cos32,	0x7086)				\
+	X(pow32,	0x7087)				\
+	X(fmod32,	0x7088)				\
+	X(round32,	0x7089)	/* half away from zero */	\
+	X(copysign32,	0x708a)				\
+	/* f64 */					\
+	X(rsqrt64,	0x70a0)				\
+	X(exp64,	0x70a1)				\
+	X(exp264,	0x70a2)				\
+	X(log64,	0x70a3)				\
+	X(log264,	0x70a4)				\
+	X(sin64,	0x70a5)				\
+	X(cos64,	0x70a6)				\
+	X(pow64,	0x70a7)				\
+	X(fmod64,	0x70a8)				\
+	X(round64,	0x70a9)				\
+	X(copysign64,	0x70aa)
 
 #define GPGPU_HELPER_FIRST	0x7001
-#define GPGPU_HELPER_LAST	0x7059
+#define GPGPU_HELPER_LAST	0x70aa
 
 #define GPGPU_HELPER_ENUM(name, number) GPGPU_HELPER_##name = number,
 enum gpgpu_helper { GPGPU_HELPERS(GPGPU_HELPER_ENUM) };
@@ -137,6 +172,22 @@ GP_ID(num_groups);
 GP_FLOAT(32);
 GP_FLOAT(64);
 
+#define GP_MATH(bits)					\
+	GP_OP1(rsqrt##bits, __u##bits);			\
+	GP_OP1(exp##bits, __u##bits);			\
+	GP_OP1(exp2##bits, __u##bits);			\
+	GP_OP1(log##bits, __u##bits);			\
+	GP_OP1(log2##bits, __u##bits);			\
+	GP_OP1(sin##bits, __u##bits);			\
+	GP_OP1(cos##bits, __u##bits);			\
+	GP_OP2(pow##bits, __u##bits, __u##bits);	\
+	GP_OP2(fmod##bits, __u##bits, __u##bits);	\
+	GP_OP1(round##bits, __u##bits);			\
+	GP_OP2(copysign##bits, __u##bits, __u##bits)
+
+GP_MATH(32);
+GP_MATH(64);
+
 GP_CVT(f32_from_s, __u32, __s64);
 GP_CVT(f32_from_u, __u32, __u64);
 GP_CVT(f64_from_s, __u64, __s64);
@@ -147,6 +198,16 @@ GP_CVT(s_from_f64, __s64, __u64);
 GP_CVT(u_from_f64, __u64, __u64);
 GP_CVT(f64_from_f32, __u64, __u32);
 GP_CVT(f32_from_f64, __u32, __u64);
+GP_CVT(s32_from_f32, __s32, __u32);
+GP_CVT(u32_from_f32, __u32, __u32);
+GP_CVT(s32_from_f64, __s32, __u64);
+GP_CVT(u32_from_f64, __u32, __u64);
+GP_CVT(f32_from_f16, __u32, __u16);
+GP_CVT(f16_from_f32, __u16, __u32);
+GP_CVT(f16_from_f64, __u16, __u64);
+
+/* For members of a kernel's argument structure that are narrower than their slot: float a GP_SLOT; */
+#define GP_SLOT __attribute__((aligned(8)))
 
 /* Bit pattern of a floating-point constant; compiles to an immediate. */
 #define GP_F32(c) (((union { float f; __u32 u; }){ .f = (c) }).u)

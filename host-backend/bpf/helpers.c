@@ -51,7 +51,10 @@
 	OURS(fdiv##bits, S, S), OURS(fma##bits, S, S, S), OURS(sqrt##bits, S),	\
 	OURS(fmin##bits, S, S), OURS(fmax##bits, S, S), OURS(flt##bits, S, S),	\
 	OURS(fle##bits, S, S), OURS(feq##bits, S, S), OURS(fabs##bits, S),	\
-	OURS(floor##bits, S), OURS(ceil##bits, S), OURS(trunc##bits, S), OURS(rint##bits, S)
+	OURS(floor##bits, S), OURS(ceil##bits, S), OURS(trunc##bits, S), OURS(rint##bits, S),	\
+	OURS(rsqrt##bits, S), OURS(exp##bits, S), OURS(exp2##bits, S), OURS(log##bits, S),	\
+	OURS(log2##bits, S), OURS(sin##bits, S), OURS(cos##bits, S), OURS(pow##bits, S, S),	\
+	OURS(fmod##bits, S, S), OURS(round##bits, S), OURS(copysign##bits, S, S)
 
 static const struct gp_helper helpers[] = {
 	ROW(map_lookup_elem, XDP | GRID, map_lookup, GP_RET_VALUE, true, DATA | OUTER | DEVS, MAP, KEY),
@@ -98,6 +101,8 @@ static const struct gp_helper helpers[] = {
 	OURS(f32_from_s, S), OURS(f32_from_u, S), OURS(f64_from_s, S), OURS(f64_from_u, S),
 	OURS(s_from_f32, S), OURS(u_from_f32, S), OURS(s_from_f64, S), OURS(u_from_f64, S),
 	OURS(f64_from_f32, S), OURS(f32_from_f64, S),
+	OURS(s32_from_f32, S), OURS(u32_from_f32, S), OURS(s32_from_f64, S), OURS(u32_from_f64, S),
+	OURS(f32_from_f16, S), OURS(f16_from_f32, S), OURS(f16_from_f64, S),
 };
 
 static const char lanes_lock[] = "lanes of one wave would wait for each other; use atomics",

@@ -13,6 +13,7 @@
  * data (bytes copied, chains walked) is charged by the helpers (rt/fuel.h).
  */
 #include <stdlib.h>
+#include <gpgpu_bpf.h>
 #include <virtio_gpgpu.h>
 #include "bpf/opcodes.h"
 #include "jit/translate.h"
@@ -200,7 +201,8 @@ bool gp_tr_slow_helper(const struct gp_tr *tr, const struct gp_helper *helper, c
 
 	if (!gp_helper_map_reg(helper))
 		return helper->number == BPF_FUNC_trace_printk || helper->number == BPF_FUNC_fib_lookup ||
-		       helper->number == BPF_FUNC_strncmp;
+		       helper->number == BPF_FUNC_strncmp || helper->number == GPGPU_HELPER_fmod32 ||
+		       helper->number == GPGPU_HELPER_fmod64;
 	if (helper->number == BPF_FUNC_tail_call)
 		return false;
 	if (helper->number == BPF_FUNC_redirect_map)

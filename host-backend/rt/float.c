@@ -6,52 +6,9 @@
  * hand: conversions that would overflow, min and max of NaNs and of zeros of different sign (-0 is
  * the smaller), NaNs that are made quiet. This file is built without contraction and without errno.
  */
-#include "mem.h"
+#include "float.h"
 #include "rt.h"
-
-#ifdef __clang__
-#pragma STDC FP_CONTRACT OFF
-#endif
-
-GP_ALWAYS float gp_f32(uint64_t bits)
-{
-	uint32_t low = (uint32_t)bits;
-	float f;
-
-	memcpy(&f, &low, sizeof(f));
-	return f;
-}
-
-GP_ALWAYS uint64_t gp_b32(float f)
-{
-	uint32_t bits;
-
-	memcpy(&bits, &f, sizeof(bits));
-	return bits;
-}
-
-GP_ALWAYS double gp_f64(uint64_t bits)
-{
-	double f;
-
-	memcpy(&f, &bits, sizeof(f));
-	return f;
-}
-
-GP_ALWAYS uint64_t gp_b64(double f)
-{
-	uint64_t bits;
-
-	memcpy(&bits, &f, sizeof(bits));
-	return bits;
-}
-
-#define GP_QUIET32 0x00400000u
-#define GP_QUIET64 0x0008000000000000ull
-#define GP_SIGN32  0x80000000u
-#define GP_SIGN64  0x8000000000000000ull
-#define GP_MASK32  0xffffffffu
-#define GP_MASK64  0xffffffffffffffffull
+#include "twice.h"
 
 #define GP_FLOAT(bits, type, suffix)                                                                   \
 	GP_RT uint64_t gp_helper_fadd##bits(struct gp_lane *lane, uint64_t a, uint64_t b)              \
@@ -182,6 +139,42 @@ GP_ALWAYS uint64_t gp_b64(double f)
 		return x > 0 ? (uint64_t)x : 0;                                                        \
 	}                                                                                              \
                                                                                                        \
+	/* The same in 32 bits. */                                                                     \
+	GP_RT uint64_t gp_helper_s32_from_f##bits(struct gp_lane *lane, uint64_t a)                    \
+	{                                                                                              \
+		type x = gp_f##bits(a);                                                                \
+                                                                                                       \
+		if (x >= (type)0x1p31)                                                                 \
+			return INT32_MAX;                                                              \
+		if (x < (type) - 0x1p31)                                                               \
+			return (uint64_t)INT32_MIN;                                                    \
+		return x == x ? (uint64_t)(int32_t)x : 0;                                              \
+	}                                                                                              \
+                                                                                                       \
+	GP_RT uint64_t gp_helper_u32_from_f##bits(struct gp_lane *lane, uint64_t a)                    \
+	{                                                                                              \
+		type x = gp_f##bits(a);                                                                \
+                                                                                                       \
+		if (x >= (type)0x1p32)                                                                 \
+			return UINT32_MAX;                                                             \
+		return x > 0 ? (uint32_t)x : 0;                                                        \
+	}                                                                                              \
+                                                                                                       \
+	/* Half away from zero: the difference is exact. */                                            \
+	GP_RT uint64_t gp_helper_round##bits(struct gp_lane *lane, uint64_t a)                         \
+	{                                                                                              \
+		type x = gp_f##bits(a), t = __builtin_trunc##suffix(x);                                \
+                                                                                                       \
+		if (__builtin_fabs##suffix(x - t) >= (type)0.5)                                        \
+			t += __builtin_copysign##suffix(1, x);                                         \
+		return gp_quiet##bits(t);                                                              \
+	}                                                                                              \
+                                                                                                       \
+	GP_RT uint64_t gp_helper_copysign##bits(struct gp_lane *lane, uint64_t a, uint64_t b)          \
+	{                                                                                              \
+		return (a & GP_MASK##bits & ~(uint64_t)GP_SIGN##bits) | (b & GP_SIGN##bits);           \
+	}                                                                                              \
+                                                                                                       \
 	GP_RT uint64_t gp_helper_f##bits##_from_s(struct gp_lane *lane, uint64_t a)                    \
 	{                                                                                              \
 		return gp_b##bits((type)(int64_t)a);                                                   \
@@ -191,17 +184,6 @@ GP_ALWAYS uint64_t gp_b64(double f)
 	{                                                                                              \
 		return gp_b##bits((type)a);                                                            \
 	}
-
-/* Rounding functions of some machines and libraries pass signalling NaNs through. */
-GP_ALWAYS uint64_t gp_quiet32(float f)
-{
-	return f == f ? gp_b32(f) : gp_b32(f) | GP_QUIET32;
-}
-
-GP_ALWAYS uint64_t gp_quiet64(double f)
-{
-	return f == f ? gp_b64(f) : gp_b64(f) | GP_QUIET64;
-}
 
 GP_FLOAT(32, float, f)
 GP_FLOAT(64, double, )
@@ -214,4 +196,24 @@ GP_RT uint64_t gp_helper_f64_from_f32(struct gp_lane *lane, uint64_t a)
 GP_RT uint64_t gp_helper_f32_from_f64(struct gp_lane *lane, uint64_t a)
 {
 	return gp_b32((float)gp_f64(a));
+}
+
+GP_RT uint64_t gp_helper_rsqrt32(struct gp_lane *lane, uint64_t a)
+{
+	return gp_b32((float)(1 / __builtin_sqrt((double)gp_f32(a))));
+}
+
+/*
+ * y = 1 / s with s near the root. What s and y are off by is found exactly, and taken into account in first order: of
+ * x / s^2 half the distance from 1, of s y all of it. Numbers are moved to where nothing underflows.
+ */
+GP_RT uint64_t gp_helper_rsqrt64(struct gp_lane *lane, uint64_t a)
+{
+	bool tiny = a < 0x0800000000000000ull;
+	double x = gp_f64(a) * (tiny ? 0x1p200 : 1), s = __builtin_sqrt(x), y = 1 / s;
+	struct gp_twice square = gp_product(s, s), one = gp_product(s, y);
+
+	if (a - 1 < 0x7ff0000000000000ull - 1)
+		y += y * (((1 - one.high) - one.low) - 0.5 * (((x - square.high) - square.low) / x));
+	return gp_b64(y * (tiny ? 0x1p100 : 1));
 }

@@ -301,5 +301,26 @@ uint64_t gp_helper_s_from_f64(struct gp_lane *lane, uint64_t a);
 uint64_t gp_helper_u_from_f64(struct gp_lane *lane, uint64_t a);
 uint64_t gp_helper_f64_from_f32(struct gp_lane *lane, uint64_t a);
 uint64_t gp_helper_f32_from_f64(struct gp_lane *lane, uint64_t a);
+uint64_t gp_helper_f32_from_f16(struct gp_lane *lane, uint64_t a);
+uint64_t gp_helper_f16_from_f32(struct gp_lane *lane, uint64_t a);
+uint64_t gp_helper_f16_from_f64(struct gp_lane *lane, uint64_t a);
+
+#define GP_MATH_HELPERS(bits)                                                        \
+	uint64_t gp_helper_s32_from_f##bits(struct gp_lane *lane, uint64_t a);       \
+	uint64_t gp_helper_u32_from_f##bits(struct gp_lane *lane, uint64_t a);       \
+	uint64_t gp_helper_rsqrt##bits(struct gp_lane *lane, uint64_t a);            \
+	uint64_t gp_helper_exp##bits(struct gp_lane *lane, uint64_t a);              \
+	uint64_t gp_helper_exp2##bits(struct gp_lane *lane, uint64_t a);             \
+	uint64_t gp_helper_log##bits(struct gp_lane *lane, uint64_t a);              \
+	uint64_t gp_helper_log2##bits(struct gp_lane *lane, uint64_t a);             \
+	uint64_t gp_helper_sin##bits(struct gp_lane *lane, uint64_t a);              \
+	uint64_t gp_helper_cos##bits(struct gp_lane *lane, uint64_t a);              \
+	uint64_t gp_helper_pow##bits(struct gp_lane *lane, uint64_t a, uint64_t b);  \
+	uint64_t gp_helper_fmod##bits(struct gp_lane *lane, uint64_t a, uint64_t b); \
+	uint64_t gp_helper_round##bits(struct gp_lane *lane, uint64_t a);            \
+	uint64_t gp_helper_copysign##bits(struct gp_lane *lane, uint64_t a, uint64_t b)
+
+GP_MATH_HELPERS(32);
+GP_MATH_HELPERS(64);
 
 #endif

@@ -68,6 +68,143 @@ static uint64_t to_unsigned(double f)
 	return (uint64_t)f;
 }
 
+static uint64_t to_32(double f, double low, double high)
+{
+	if (isnan(f))
+		return 0;
+	return (uint64_t)(int64_t)(f < low ? low : f > high ? high : f);
+}
+
+/* To half precision, by the place of the last bit that is kept. */
+static uint64_t to_half(double f)
+{
+	uint64_t sign = signbit(f) ? 0x8000 : 0, steps;
+	double a = fabs(f);
+	int exponent;
+
+	if (isnan(f))
+		return sign | 0x7e00;
+	if (a >= 65520)
+		return sign | 0x7c00;
+	frexp(a, &exponent);
+	if (exponent < -13)
+		exponent = -13;
+	steps = (uint64_t)nearbyint(ldexp(a, 11 - exponent));
+	return sign | (((uint64_t)(exponent + 13) << 10) + steps);
+}
+
+static double from_half(uint64_t bits)
+{
+	int exponent = (int)(bits >> 10 & 31), fraction = (int)(bits & 1023);
+	double f = exponent == 31 ? fraction ? NAN : INFINITY
+		   : exponent	  ? ldexp(1024 + fraction, exponent - 25)
+				  : ldexp(fraction, -24);
+
+	return bits & 0x8000 ? -f : f;
+}
+
+/*
+ * Functions of the C library, which is a second opinion within the error bounds of either: what the vectors ask for is either
+ * exact or the nearest by far.
+ */
+static bool function(uint32_t number, double x, double y, double *r)
+{
+	switch (number) {
+	case GPGPU_HELPER_rsqrt32:
+	case GPGPU_HELPER_rsqrt64:
+		*r = (double)(1 / sqrtl((long double)x));
+		return true;
+	case GPGPU_HELPER_exp32:
+	case GPGPU_HELPER_exp64:
+		*r = exp(x);
+		return true;
+	case GPGPU_HELPER_exp232:
+	case GPGPU_HELPER_exp264:
+		*r = exp2(x);
+		return true;
+	case GPGPU_HELPER_log32:
+	case GPGPU_HELPER_log64:
+		*r = log(x);
+		return true;
+	case GPGPU_HELPER_log232:
+	case GPGPU_HELPER_log264:
+		*r = log2(x);
+		return true;
+	case GPGPU_HELPER_sin32:
+	case GPGPU_HELPER_sin64:
+		*r = sin(x);
+		return true;
+	case GPGPU_HELPER_cos32:
+	case GPGPU_HELPER_cos64:
+		*r = cos(x);
+		return true;
+	case GPGPU_HELPER_pow32:
+	case GPGPU_HELPER_pow64:
+		*r = pow(x, y);
+		return true;
+	case GPGPU_HELPER_fmod32:
+	case GPGPU_HELPER_fmod64:
+		*r = fmod(x, y);
+		return true;
+	case GPGPU_HELPER_round32:
+	case GPGPU_HELPER_round64:
+		*r = round(x);
+		return true;
+	case GPGPU_HELPER_copysign32:
+	case GPGPU_HELPER_copysign64:
+		*r = copysign(x, y);
+		return true;
+	}
+	return false;
+}
+
+static bool math(uint32_t number, const uint64_t *a, uint64_t *r)
+{
+	double result;
+
+	if (number >= GPGPU_HELPER_rsqrt32 && number <= GPGPU_HELPER_copysign32) {
+		if (!function(number, (double)f32(a[0]), (double)f32(a[1]), &result))
+			return false;
+		*r = bits32((float)result);
+		/* A sNaN to a power of 0: the C library differs in what it makes of such NaNs. */
+		if (number == GPGPU_HELPER_pow32 && !(a[1] & 0x7fffffff))
+			*r = bits32(1);
+		return true;
+	}
+	if (number >= GPGPU_HELPER_rsqrt64 && number <= GPGPU_HELPER_copysign64) {
+		if (!function(number, f64(a[0]), f64(a[1]), &result))
+			return false;
+		*r = bits64(result);
+		if (number == GPGPU_HELPER_pow64 && !(a[1] << 1))
+			*r = bits64(1);
+		return true;
+	}
+	switch (number) {
+	case GPGPU_HELPER_s32_from_f32:
+		*r = to_32((double)f32(a[0]), INT32_MIN, INT32_MAX);
+		return true;
+	case GPGPU_HELPER_s32_from_f64:
+		*r = to_32(f64(a[0]), INT32_MIN, INT32_MAX);
+		return true;
+	case GPGPU_HELPER_u32_from_f32:
+		*r = to_32((double)f32(a[0]), 0, UINT32_MAX);
+		return true;
+	case GPGPU_HELPER_u32_from_f64:
+		*r = to_32(f64(a[0]), 0, UINT32_MAX);
+		return true;
+	case GPGPU_HELPER_f32_from_f16:
+		*r = bits32((float)from_half(a[0]));
+		return true;
+	case GPGPU_HELPER_f16_from_f32:
+		*r = to_half((double)f32(a[0]));
+		return true;
+	case GPGPU_HELPER_f16_from_f64:
+		*r = to_half(f64(a[0]));
+		return true;
+	}
+	return false;
+}
+
 /* Absolute value is a matter of the sign bit alone, for NaNs too. */
 bool interp_float(uint32_t number, const uint64_t *a, uint64_t *r)
 {
@@ -199,5 +336,5 @@ bool interp_float(uint32_t number, const uint64_t *a, uint64_t *r)
 		*r = bits32((float)f64(a[0]));
 		return true;
 	}
-	return false;
+	return math(number, a, r);
 }

@@ -49,6 +49,19 @@ struct every_args {
 	OP1(trunc##bits, f(-1.5));              \
 	OP1(rint##bits, f(2.5))
 
+#define EVERY_MATH(bits, f)              \
+	OP1(rsqrt##bits, f(4.0));        \
+	OP1(exp##bits, f(0.0));          \
+	OP1(exp2##bits, f(3.0));         \
+	OP1(log##bits, f(1.0));          \
+	OP1(log2##bits, f(8.0));         \
+	OP1(sin##bits, f(0.0));          \
+	OP1(cos##bits, f(0.0));          \
+	OP2(pow##bits, f(2.0), f(3.0));  \
+	OP2(fmod##bits, f(5.5), f(2.0)); \
+	OP1(round##bits, f(2.5));        \
+	OP2(copysign##bits, f(1.5), f(-2.0))
+
 SEC("gpgpu/every") int every(struct every_args *arg)
 {
 	__u64 *out = arg->out;
@@ -71,5 +84,14 @@ SEC("gpgpu/every") int every(struct every_args *arg)
 	OP1(u_from_f64, GP_F64(7.75));
 	OP1(f64_from_f32, GP_F32(0.5));
 	OP1(f32_from_f64, GP_F64(0.5));
+	OP1(s32_from_f32, GP_F32(-7.75));
+	OP1(u32_from_f32, GP_F32(7.75));
+	OP1(s32_from_f64, GP_F64(-7.75));
+	OP1(u32_from_f64, GP_F64(7.75));
+	OP1(f32_from_f16, 0x3800);
+	OP1(f16_from_f32, GP_F32(0.5));
+	OP1(f16_from_f64, GP_F64(0.5));
+	EVERY_MATH(32, GP_F32);
+	EVERY_MATH(64, GP_F64);
 	return 0;
 }

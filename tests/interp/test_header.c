@@ -91,9 +91,11 @@ static void every(Elf *elf)
 #define NAME(name, number) #name,
 		GPGPU_HELPERS(NAME)
 	};
-	const uint64_t conversions[] = { f32(-7), f32(7),	f64(-7), f64(7),   (uint64_t)-7,
-					 7,	  (uint64_t)-7, 7,	 f64(0.5), f32(0.5) };
-	uint64_t expect[64], out[64] = { 0 };
+	const uint64_t conversions[] = { f32(-7),      f32(7), f64(-7),	 f64(7),   (uint64_t)-7, 7,
+					 (uint64_t)-7, 7,      f64(0.5), f32(0.5), (uint64_t)-7, 7,
+					 (uint64_t)-7, 7,      f32(0.5), 0x3800,   0x3800 };
+	static const double functions[] = { 0.5, 1, 8, 0, 3, 0, 1, 8, 1.5, 3, -1.5 };
+	uint64_t expect[128], out[128] = { 0 };
 	struct interp_arg args[1] = { { (uint8_t *)out, sizeof(out), 0, true } };
 	struct interp_grid grid = { { 12, 1, 1 }, { 5, 1, 1 } };
 	struct interp_result result;
@@ -107,8 +109,12 @@ static void every(Elf *elf)
 		expect[n++] = i >= 8 && i <= 10 ? (uint64_t)floats[i] : f32((float)floats[i]);
 	for (int i = 0; i < 16; i++)
 		expect[n++] = i >= 8 && i <= 10 ? (uint64_t)floats[i] : f64(floats[i]);
-	for (int i = 0; i < 10; i++)
+	for (int i = 0; i < 17; i++)
 		expect[n++] = conversions[i];
+	for (int i = 0; i < 11; i++)
+		expect[n++] = f32((float)functions[i]);
+	for (int i = 0; i < 11; i++)
+		expect[n++] = f64(functions[i]);
 	find(elf, "gpgpu/every", &env);
 	check(interp_item(&env, args, 1, &grid, 7, &result), "every helper is callable");
 	check(n == sizeof(names) / sizeof(names[0]), "every helper is looked at");
