@@ -69,7 +69,7 @@ struct gpgpu_value {
 struct gpgpu_arg_desc {
 	char *name;
 	uint32_t kind, size;
-	bool is_signed;
+	bool is_signed, is_float;
 };
 
 struct linked_function { /* where a piece of a program came from */

@@ -75,11 +75,11 @@ static const struct btf_type *args_struct(const struct btf *btf, const struct gp
 static int describe_value(const struct gpgpu_program *prog, const char *name, const struct btf_type *t,
 			  struct gpgpu_arg_desc *arg)
 {
-	bool is_int = t && btf_kind(t) == BTF_KIND_INT;
+	bool is_int = t && btf_kind(t) == BTF_KIND_INT, is_float = t && btf_kind(t) == BTF_KIND_FLOAT;
 
-	if (!is_int && !(t && (btf_kind(t) == BTF_KIND_ENUM || btf_kind(t) == BTF_KIND_ENUM64)))
+	if (!is_int && !is_float && !(t && (btf_kind(t) == BTF_KIND_ENUM || btf_kind(t) == BTF_KIND_ENUM64)))
 		return gpgpu_fail(-EINVAL,
-				  "kernel '%.64s': argument '%.64s' is neither a pointer nor an integer",
+				  "kernel '%.64s': argument '%.64s' is neither a pointer nor a number",
 				  prog->name, name);
 	if (t->size == 0 || t->size > 8)
 		return gpgpu_fail(-EINVAL,
@@ -87,7 +87,8 @@ static int describe_value(const struct gpgpu_program *prog, const char *name, co
 				  prog->name, name, t->size);
 	arg->kind = GPGPU_ARG_VALUE;
 	arg->size = t->size;
-	arg->is_signed = is_int ? btf_int_encoding(t) & BTF_INT_SIGNED : btf_kflag(t);
+	arg->is_float = is_float;
+	arg->is_signed = is_float ? true : is_int ? btf_int_encoding(t) & BTF_INT_SIGNED : btf_kflag(t);
 	return 0;
 }
 
@@ -123,7 +124,7 @@ static int describe_member(const struct btf *btf, struct gpgpu_program *prog, co
 	if (btf_member_bit_offset(args, index) != index * SLOT_BITS)
 		return gpgpu_fail(-EINVAL,
 				  "kernel '%.64s': argument '%.64s' lies at byte %u, not %u: every "
-				  "argument takes 8 bytes, make it a __u64",
+				  "argument takes 8 bytes, mark it GP_SLOT",
 				  prog->name, name, btf_member_bit_offset(args, index) / 8,
 				  index * SLOT_BITS / 8);
 	arg->name = strdup(name);

@@ -114,6 +114,7 @@ int gpgpu_program_arg(const struct gpgpu_program *prog, uint32_t index, struct g
 		.kind = arg->kind,
 		.size = arg->size,
 		.is_signed = arg->is_signed,
+		.is_float = arg->is_float,
 	};
 	return 0;
 }

@@ -2,7 +2,7 @@
 /*
  * gpgpu run - a compute kernel over a grid, its buffers from and to files.
  *
- * Every argument of the kernel is given by its name: NAME=NUMBER, NAME=f32:NUMBER, NAME=@FILE (a buffer with the
+ * Every argument of the kernel is given by its name: NAME=NUMBER, NAME=f32:NUMBER where the kernel takes bits, NAME=@FILE (a buffer with the
  * file's bytes), NAME=+BYTES (a buffer of zeros), and NAME>@FILE to write a buffer out when the kernel has ended.
  * Nothing is written unless it ended well.
  */
@@ -72,6 +72,8 @@ static uint64_t parse_value(const struct gpgpu_arg_info *info, const char *text)
 		return parse_float(info->name, text + 4, false);
 	if (!strncmp(text, "f64:", 4))
 		return parse_float(info->name, text + 4, true);
+	if (info->is_float)
+		return parse_float(info->name, text, info->size == 8);
 	if (text[0] != '-')
 		return parse_number(text, 0, max, what);
 	n = -(int64_t)parse_number(text + 1, 0, 1ull << (bits - 1), what);

@@ -467,7 +467,7 @@ static const struct {
 	int err;
 } bad_objects[] = {
 	{ "bad_args_packed", "'height' lies at byte 4, not 8", -EINVAL },
-	{ "bad_args_struct", "'pair' is neither a pointer nor an integer", -EINVAL },
+	{ "bad_args_struct", "'pair' is neither a pointer nor a number", -EINVAL },
 	{ "bad_args_two", "one pointer to a structure", -EINVAL },
 	{ "bad_args_many", "17 arguments", -EINVAL },
 	{ "bad_core", "asks the kernel about type 'some_type'", -EINVAL },

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-/* A structure is neither a pointer nor an integer. */
+/* A structure is neither a pointer nor a number. */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 
