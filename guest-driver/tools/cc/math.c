@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-3-Clause
+/*
+ * math.c - the functions of math.h, and LLVM's intrinsics, by the helper that each becomes.
+ */
+#include <stdio.h>
+#include <string.h>
+#include "gpgpu_bpf.h"
+#include "cc.h"
+
+#define H(name) { GPGPU_HELPER_##name##32, GPGPU_HELPER_##name##64 }
+
+/* In C, for double; float's have an f behind. */
+static const struct math functions[] = {
+	{ "sqrt", MATH_HELPER, 1, H(sqrt) },
+	{ "rsqrt", MATH_HELPER, 1, H(rsqrt) },
+	{ "exp", MATH_HELPER, 1, H(exp) },
+	{ "exp2", MATH_HELPER, 1, { GPGPU_HELPER_exp232, GPGPU_HELPER_exp264 } },
+	{ "log", MATH_HELPER, 1, H(log) },
+	{ "log2", MATH_HELPER, 1, H(log2) },
+	{ "sin", MATH_HELPER, 1, H(sin) },
+	{ "cos", MATH_HELPER, 1, H(cos) },
+	{ "pow", MATH_HELPER, 2, H(pow) },
+	{ "fma", MATH_HELPER, 3, H(fma) },
+	{ "fmod", MATH_HELPER, 2, H(fmod) },
+	{ "fmin", MATH_HELPER, 2, H(fmin) },
+	{ "fmax", MATH_HELPER, 2, H(fmax) },
+	{ "floor", MATH_HELPER, 1, H(floor) },
+	{ "ceil", MATH_HELPER, 1, H(ceil) },
+	{ "trunc", MATH_HELPER, 1, H(trunc) },
+	{ "rint", MATH_HELPER, 1, H(rint) },
+	{ "nearbyint", MATH_HELPER, 1, H(rint) },
+	{ "round", MATH_HELPER, 1, H(round) },
+	{ "fabs", MATH_FABS, 1, { 0, 0 } },
+	{ "copysign", MATH_COPYSIGN, 2, { 0, 0 } },
+};
+
+/* In LLVM, between "llvm." and the types. */
+static const struct math intrinsics[] = {
+	{ "sqrt", MATH_HELPER, 1, H(sqrt) },
+	{ "exp", MATH_HELPER, 1, H(exp) },
+	{ "exp2", MATH_HELPER, 1, { GPGPU_HELPER_exp232, GPGPU_HELPER_exp264 } },
+	{ "log", MATH_HELPER, 1, H(log) },
+	{ "log2", MATH_HELPER, 1, H(log2) },
+	{ "sin", MATH_HELPER, 1, H(sin) },
+	{ "cos", MATH_HELPER, 1, H(cos) },
+	{ "pow", MATH_HELPER, 2, H(pow) },
+	{ "fma", MATH_HELPER, 3, H(fma) },
+	{ "fmuladd", MATH_HELPER, 3, H(fma) }, /* clang only says so where contraction was asked for */
+	{ "minnum", MATH_HELPER, 2, H(fmin) },
+	{ "maxnum", MATH_HELPER, 2, H(fmax) },
+	{ "floor", MATH_HELPER, 1, H(floor) },
+	{ "ceil", MATH_HELPER, 1, H(ceil) },
+	{ "trunc", MATH_HELPER, 1, H(trunc) },
+	{ "rint", MATH_HELPER, 1, H(rint) },
+	{ "nearbyint", MATH_HELPER, 1, H(rint) },
+	{ "roundeven", MATH_HELPER, 1, H(rint) },
+	{ "round", MATH_HELPER, 1, H(round) },
+	{ "fabs", MATH_FABS, 1, { 0, 0 } },
+	{ "copysign", MATH_COPYSIGN, 2, { 0, 0 } },
+	{ "is.fpclass", MATH_IS_CLASS, 2, { 0, 0 } },
+	{ "fptosi.sat", MATH_TO_INT, 1, { 0, 0 } },
+	{ "fptoui.sat", MATH_TO_UINT, 1, { 0, 0 } },
+	{ "convert.from.fp16", MATH_FROM_HALF, 1, { 0, 0 } },
+	{ "convert.to.fp16", MATH_TO_HALF, 1, { 0, 0 } },
+};
+
+#define COUNT(table) (sizeof(table) / sizeof(*(table)))
+
+const struct math *math_function(const char *name, unsigned int *width)
+{
+	for (size_t i = 0; i < COUNT(functions); i++) {
+		size_t n = strlen(functions[i].name);
+
+		if (strncmp(name, functions[i].name, n) || (name[n] && strcmp(name + n, "f")))
+			continue;
+		*width = name[n] ? 32 : 64;
+		return &functions[i];
+	}
+	return NULL;
+}
+
+const struct math *math_intrinsic(const char *name)
+{
+	if (strncmp(name, "llvm.", 5))
+		return NULL;
+	name += 5;
+	for (size_t i = 0; i < COUNT(intrinsics); i++) {
+		size_t n = strlen(intrinsics[i].name);
+
+		/* What follows is types: .f32, .i32.f64 */
+		if (!strncmp(name, intrinsics[i].name, n) && name[n] == '.' &&
+		    (name[n + 1] == 'f' || name[n + 1] == 'i') && name[n + 2] >= '0' && name[n + 2] <= '9')
+			return &intrinsics[i];
+	}
+	return NULL;
+}
+
+const char *math_name(size_t n)
+{
+	return n < COUNT(functions) ? functions[n].name : NULL;
+}
