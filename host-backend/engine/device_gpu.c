@@ -14,10 +14,14 @@
  *
  * Nothing waits for ever. A lane has LANE_NS by the GPU's clock (gpu_launch.c). A launch that has been the oldest for
  * LAUNCH_NS, or for PATIENCE_NS while somebody waits for its end, is told to stop, upon which lanes end at their
- * next burn. If it has not ended HANG_NS after it became the oldest, the GPU is taken to be lost for good.
+ * next burn. If it has not ended HANG_NS after it became the oldest, the GPU is taken to be lost for good. These times are
+ * the GPU's clock's, too, which is asked only once a launch takes long: so a GPU that is made of software, whose clock
+ * goes as far as its waves get, loses no work because the host was busy. Where the clock cannot be read, and from STUCK_NS
+ * on whatever it says, the host's counts.
  *
  * The kernel of map operations is large and takes the compiler seconds, which nobody who starts a virtual machine should
- * wait for: it is made by a thread of its own, and what needs it waits.
+ * wait for: it is made by a thread of its own, and what needs it waits. On a busy host it may miss the compiler's limit of
+ * time: it is asked for again, MAKE_TRIES times in all.
  *
  * Loss: operations return -ENODEV. The waiter answers what was in flight with S_DEVICE_LOST, and asks the GPU to recover. If
  * memory has kept what it held, all goes on with what had not been queued. Otherwise the device is `gone`: jobs
@@ -37,10 +41,13 @@
 #define PATIENCE_NS 200000000ull
 #define LAUNCH_NS   2000000000ull
 #define HANG_NS	    10000000000ull
+#define STUCK_NS    60000000000ull
+#define LOOK_NS	    20000000ull /* before which nobody looks how long a launch takes */
 #define WAIT_NS	    200000000ull
 #define RETRY_NS    1000000ull /* when the driver has no memory */
 #define MAX_TRIES   2000
 #define MAX_ENDS    16
+#define MAKE_TRIES  5
 
 /* ---------------------------------------------------------------------- submitter */
 
@@ -396,20 +403,47 @@ static void gpu_interrupt(struct gp_device *dev, struct gpgpu_session *session, 
 		stop_for(container_of(pos, struct gpu_launch, link), session, job);
 }
 
+/* The oldest that is on the GPU, or NULL. Engine's lock. */
+static struct gpu_launch *oldest(const struct gp_device *dev)
+{
+	if (list_empty(&dev->launches) || dev->lost)
+		return NULL;
+	return container_of(dev->launches.next, struct gpu_launch, link);
+}
+
 static void gpu_watch(struct gp_device *dev, uint64_t now)
 {
-	struct gpu_launch *launch;
-	uint64_t took;
+	struct gpu_launch *launch = oldest(dev);
+	uint64_t took, ran, limit, ticket, ticks;
+	bool known;
 
-	if (list_empty(&dev->launches) || dev->lost)
+	if (!launch)
 		return;
-	launch = container_of(dev->launches.next, struct gpu_launch, link);
 	if (!launch->front)
 		launch->front = now;
 	took = now - launch->front;
-	if (took > (launch->hurry ? PATIENCE_NS : LAUNCH_NS))
+	limit = launch->hurry ? PATIENCE_NS : LAUNCH_NS;
+	if (took <= (launch->looked ? limit : LOOK_NS))
+		return;
+	ticket = launch->ticket;
+	pthread_mutex_unlock(&dev->engine->lock);
+	known = dev->ops->ticks(dev->gpu, &ticks);
+	pthread_mutex_lock(&dev->engine->lock);
+	launch = oldest(dev);
+	if (!launch || launch->ticket != ticket)
+		return;
+	if (known && !launch->looked) {
+		launch->looked = true;
+		launch->ticks = ticks;
+	}
+	ran = took;
+	if (known && took < STUCK_NS)
+		ran = ticks > launch->ticks
+			      ? (uint64_t)((double)(ticks - launch->ticks) * 1e9 / (double)dev->info.tick_hz)
+			      : 0;
+	if (ran > (launch->hurry ? PATIENCE_NS : LAUNCH_NS))
 		gp_gpu_stop(launch, GP_STOP_NOW);
-	if (took > HANG_NS) {
+	if (ran > HANG_NS) {
 		dev->lost = dev->hung = true;
 		dev->ops->wake(dev->gpu);
 	}
@@ -493,6 +527,8 @@ static void gpu_destroy(struct gp_device *dev)
 	if (dev->map_kernel)
 		dev->ops->unload(dev->gpu, dev->map_kernel);
 	gp_gpu_blocks_free(dev);
+	g_ptr_array_unref(dev->stops);
+	g_ptr_array_unref(dev->stop_pages);
 	dev->ops->close(dev->gpu);
 	pthread_cond_destroy(&dev->made);
 	pthread_cond_destroy(&dev->flying);
@@ -519,6 +555,8 @@ static struct gp_device *gpu_create(struct gpgpu_engine *engine, const struct gp
 		g_free(dev);
 		return NULL;
 	}
+	dev->stops = g_ptr_array_new();
+	dev->stop_pages = g_ptr_array_new();
 	pthread_mutex_init(&dev->blocks_lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -585,8 +623,15 @@ static void *make_thread(void *opaque)
 {
 	struct gp_device *dev = opaque;
 	char why[GP_MESSAGE] = "";
-	struct gp_gpu_code *code = make_kernel(dev, GP_KERNEL_MAP_OPS, why);
+	struct gp_gpu_code *code = NULL;
+	bool stopping = false;
 
+	for (int i = 0; i < MAKE_TRIES && !code && !stopping; i++) {
+		code = make_kernel(dev, GP_KERNEL_MAP_OPS, why);
+		pthread_mutex_lock(&dev->engine->lock);
+		stopping = dev->stopping;
+		pthread_mutex_unlock(&dev->engine->lock);
+	}
 	if (!code) {
 		make_failed(dev, why);
 		return NULL;

@@ -21,20 +21,24 @@ static uint64_t new_seed(void)
 
 struct gpu_launch *gp_gpu_launch_new(struct gp_device *dev, enum gpu_launch_kind kind, uint64_t room)
 {
-	uint64_t size = gp_gpu_room(sizeof(struct gp_launch)) + gp_gpu_room(sizeof(uint32_t)) + room;
+	uint64_t size = gp_gpu_room(sizeof(struct gp_launch)) + room;
 	struct gpu_block *block = gp_gpu_block(dev, size);
+	uint32_t *stop = gp_gpu_stop_word(dev);
 	struct gpu_launch *launch;
 
-	if (!block)
+	if (!block || !stop) {
+		gp_gpu_block_put(dev, block);
+		if (stop)
+			gp_gpu_stop_word_put(dev, stop);
 		return NULL;
+	}
 	launch = g_new0(struct gpu_launch, 1);
 	list_init(&launch->link);
 	list_init(&launch->calls);
 	launch->kind = kind;
 	launch->block = block;
 	launch->args = gp_gpu_take(block, sizeof(*launch->args));
-	launch->stop = gp_gpu_take(block, sizeof(*launch->stop));
-	*launch->stop = GP_STOP_NONE;
+	launch->stop = stop;
 	*launch->args = (struct gp_launch){
 		.env.stop = launch->stop,
 		.group = dev->info.wave,
@@ -49,6 +53,7 @@ struct gpu_launch *gp_gpu_launch_new(struct gp_device *dev, enum gpu_launch_kind
 void gp_gpu_launch_free(struct gp_device *dev, struct gpu_launch *launch)
 {
 	gp_gpu_block_put(dev, launch->block);
+	gp_gpu_stop_word_put(dev, launch->stop);
 	if (launch->looked_at)
 		g_ptr_array_unref(launch->looked_at);
 	g_free(launch->part_of);
@@ -57,22 +62,38 @@ void gp_gpu_launch_free(struct gp_device *dev, struct gpu_launch *launch)
 	g_free(launch);
 }
 
+/*
+ * relate() - what a program that reads @ticks is to take for the time. @now: the host's. Where the GPU's clock is ahead of
+ * what the last reading made of it, that stays, since programs know a clock that never goes backwards.
+ */
+static uint64_t relate(const struct gp_clock *last, uint64_t ticks, uint64_t now)
+{
+	__extension__ typedef unsigned __int128 u128;
+	uint64_t said;
+
+	if (!last->mult || ticks <= last->tsc)
+		return now;
+	said = last->ns + (uint64_t)((u128)(ticks - last->tsc) * last->mult >> 32);
+	return MAX(said, now);
+}
+
 void gp_gpu_clock(struct gp_device *dev, struct gp_clock *clock)
 {
 	uint64_t now = gp_now(), ticks;
 	struct gp_clock host;
 
-	if (!dev->clock.ns || now - dev->clock.ns > CLOCK_NS) {
+	if (!dev->clock_read || now - dev->clock_read > CLOCK_NS) {
 		gp_clock_read(&host);
 		if (!dev->ops->ticks(dev->gpu, &ticks))
 			ticks = 0;
 		dev->clock = (struct gp_clock){
 			.tsc = ticks,
-			.ns = now,
+			.ns = relate(&dev->clock, ticks, now),
 			/* Time stands still in a launch whose clock cannot be related to ours. */
 			.mult = ticks ? (uint64_t)(1e9 * 4294967296.0 / (double)dev->info.tick_hz) : 0,
 			.boot = host.boot,
 		};
+		dev->clock_read = now;
 	}
 	*clock = dev->clock;
 }

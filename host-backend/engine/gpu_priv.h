@@ -35,7 +35,7 @@ struct gpu_launch {
 	struct gp_gpu_code *code;
 	struct gpu_block *block; /* where the rest lies */
 	struct gp_launch *args;
-	uint32_t *stop; /* enum gp_stop */
+	uint32_t *stop; /* enum gp_stop; in memory that the GPU only reads */
 	struct gpu_slice *slice; /* but of CALLS */
 	struct gp_program *prog; /* PACKETS */
 	uint32_t num; /* PACKETS: packets, or parts */
@@ -48,6 +48,8 @@ struct gpu_launch {
 	const char **texts; /* ... and the lines of that; NULL: a map */
 	uint64_t ticket;
 	uint64_t front; /* ns when it was seen to be the oldest that runs; 0: not yet */
+	bool looked; /* by the GPU's clock a little later, and that said ... */
+	uint64_t ticks;
 	uint32_t tries; /* to queue it, while the driver had no memory */
 	bool hurry; /* somebody waits for it */
 };
@@ -90,13 +92,16 @@ struct gp_device {
 	struct gp_gpu_code *copy_kernel;
 	pthread_t submitter, waiter, maker;
 	bool started, making; /* threads that are to be joined */
-	struct gp_clock clock; /* the submitter's */
+	struct gp_clock clock; /* the submitter's, read ... */
+	uint64_t clock_read; /* then, in ns */
 	gpgpu_lost_fn *lost_fn;
 	void *lost_opaque;
 
 	pthread_mutex_t blocks_lock;
 	struct gpu_block *blocks[8]; /* not used, by size */
 	uint64_t blocks_kept; /* bytes */
+	GPtrArray *stops; /* words for enum gp_stop that no launch has */
+	GPtrArray *stop_pages; /* that they are in */
 
 	/* engine's lock */
 	struct gp_gpu_code *map_kernel; /* NULL: it is being made, or could not be */
@@ -142,6 +147,9 @@ static inline uint64_t gp_gpu_room(uint64_t size)
 	return (size + 63) & ~63ull;
 }
 void gp_gpu_blocks_free(struct gp_device *dev);
+/* gp_gpu_stop_word() - for one launch, GP_STOP_NONE. Return: NULL without memory. */
+uint32_t *gp_gpu_stop_word(struct gp_device *dev);
+void gp_gpu_stop_word_put(struct gp_device *dev, uint32_t *word);
 
 /* gpu_launch.c */
 
