@@ -173,6 +173,12 @@ static void show_line(void *opaque, const char *line)
 	fprintf(stderr, "%s\n", line);
 }
 
+/* Why jobs are answered that the device was lost. */
+static void show_loss(void *opaque, enum gpgpu_loss loss, bool over, const char *what)
+{
+	fprintf(stderr, "%s\n", what);
+}
+
 /* Memory that packets and arguments lie in; of a file where a GPU is to reach it in place, by udmabuf's rules. */
 static void map_shm(struct session *s, bool gpu, int *fd)
 {
@@ -200,6 +206,7 @@ struct session *session_open(const struct session_options *options)
 		.one_step = true,
 		.interleave = options->interleave,
 		.interleave_seed = options->seed,
+		.lost = show_loss,
 	};
 	struct gpgpu_session_options session = {
 		.name = "gpgpu-bpf",
