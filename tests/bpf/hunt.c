@@ -2,8 +2,8 @@
 /*
  * hunt.c - see hunt.h.
  *
- * Addresses of a 64-bit process are few among all numbers, so data that looks like one by chance is not to be
- * expected; small numbers are, so what is mapped in the lowest 4 GiB does not count.
+ * Addresses of a 64-bit process are few among all numbers; small numbers are not, so what is mapped in the lowest 4 GiB does
+ * not count.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -56,7 +56,7 @@ uint64_t hunt(const uint8_t *bytes, size_t size, size_t *at)
 
 	if (!num_ranges)
 		read_mappings();
-	for (size_t i = 0; i + sizeof(value) <= size; i++) {
+	for (size_t i = *at; i + sizeof(value) <= size; i++) {
 		memcpy(&value, bytes + i, sizeof(value));
 		if (value < LOWEST || value >> 47)
 			continue;

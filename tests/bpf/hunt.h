@@ -11,9 +11,10 @@
 /*
  * hunt() - look for eight bytes, at any alignment, that are an address in some named mapping of this process
  * (code, heap, stack), or in what the caller mapped for a program, which it says by hunt_also().
- * @at: out: where, if there is one
+ * @at: where to begin; out: where one is, if there is one
  *
- * Return: the address, or 0. The list of mappings is read once; later ones are those of hunt_also().
+ * Return: the address, or 0. It may be data that looks like one: bytes of floats do, 0x00007f7fffff and what follows,
+ * where a library happens to lie there. The list of mappings is read once; later ones are those of hunt_also().
  */
 uint64_t hunt(const uint8_t *bytes, size_t size, size_t *at);
 
