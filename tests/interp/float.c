@@ -68,6 +68,21 @@ static uint64_t to_unsigned(double f)
 	return (uint64_t)f;
 }
 
+/* The C library says nothing of the order of zeros; here -0 is the smaller. */
+static uint64_t extreme64(uint64_t a, uint64_t b, bool greater)
+{
+	if (f64(a) == f64(b))
+		return greater ? a & b : a | b;
+	return bits64(greater ? fmax(f64(a), f64(b)) : fmin(f64(a), f64(b)));
+}
+
+static uint64_t extreme32(uint64_t a, uint64_t b, bool greater)
+{
+	if (f32(a) == f32(b))
+		return (uint32_t)(greater ? a & b : a | b);
+	return bits32(greater ? fmaxf(f32(a), f32(b)) : fminf(f32(a), f32(b)));
+}
+
 static uint64_t to_32(double f, double low, double high)
 {
 	if (isnan(f))
@@ -86,7 +101,9 @@ static uint64_t to_half(double f)
 		return sign | 0x7e00;
 	if (a >= 65520)
 		return sign | 0x7c00;
-	frexp(a, &exponent);
+	frexp(a, &exponent); /* 0 for 0 */
+	if (a == 0)
+		return sign;
 	if (exponent < -13)
 		exponent = -13;
 	steps = (uint64_t)nearbyint(ldexp(a, 11 - exponent));
@@ -228,10 +245,10 @@ bool interp_float(uint32_t number, const uint64_t *a, uint64_t *r)
 		*r = bits32(sqrtf(f32(a[0])));
 		return true;
 	case GPGPU_HELPER_fmin32:
-		*r = bits32(fminf(f32(a[0]), f32(a[1])));
+		*r = extreme32(a[0], a[1], false);
 		return true;
 	case GPGPU_HELPER_fmax32:
-		*r = bits32(fmaxf(f32(a[0]), f32(a[1])));
+		*r = extreme32(a[0], a[1], true);
 		return true;
 	case GPGPU_HELPER_flt32:
 		*r = f32(a[0]) < f32(a[1]);
@@ -276,10 +293,10 @@ bool interp_float(uint32_t number, const uint64_t *a, uint64_t *r)
 		*r = bits64(sqrt(f64(a[0])));
 		return true;
 	case GPGPU_HELPER_fmin64:
-		*r = bits64(fmin(f64(a[0]), f64(a[1])));
+		*r = extreme64(a[0], a[1], false);
 		return true;
 	case GPGPU_HELPER_fmax64:
-		*r = bits64(fmax(f64(a[0]), f64(a[1])));
+		*r = extreme64(a[0], a[1], true);
 		return true;
 	case GPGPU_HELPER_flt64:
 		*r = f64(a[0]) < f64(a[1]);

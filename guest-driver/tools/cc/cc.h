@@ -23,6 +23,9 @@
 void report(LLVMValueRef at, const char *format, ...) __attribute__((format(printf, 2, 3)));
 unsigned int report_count(void);
 
+/* report_input() - the user's source, to be named as it is here. */
+void report_input(const char *file);
+
 /* die() - an error of the tool or its surroundings. */
 void die(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
 

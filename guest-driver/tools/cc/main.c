@@ -27,7 +27,7 @@
 #include "cc.h"
 
 static const char help[] = "usage: gpgpu-cc [OPTION]... KERNEL.c -o KERNEL.o\n"
-			   "  -mcpu=V       BPF instruction set, v1 to v4; the default is v3\n"
+			   "  -mcpu=V       BPF instruction set, v1 to v4, which is the default\n"
 			   "  -MD, -MF FILE a rule for make that says which files KERNEL.c includes\n"
 			   "  --clang=PROG  the clang to use\n"
 			   "  -v            show how clang is called\n"
@@ -211,7 +211,7 @@ static void write_object(LLVMModuleRef module, LLVMTargetMachineRef machine, con
 
 int main(int argc, char **argv)
 {
-	struct options options = { .clang = "clang-19", .cpu = "v3" };
+	struct options options = { .clang = "clang-19", .cpu = "v4" };
 	LLVMTargetMachineRef machine;
 	LLVMContextRef ctx;
 	LLVMModuleRef module;
@@ -219,6 +219,7 @@ int main(int argc, char **argv)
 	int status;
 
 	parse_options(argc, argv, &options);
+	report_input(options.input);
 	options.include = find_include();
 	status = clang_to_bitcode(&options, file);
 	if (status)

@@ -5,6 +5,7 @@
  * Places come from the debug information that clang was told to make, so a function that was inlined is named where it
  * stands, not where it was called.
  */
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,12 +16,42 @@
 
 static char *seen[MAX_REPORTS];
 static unsigned int count;
+static const char *input;
+static char *input_path; /* without links and dots */
+
+void report_input(const char *file)
+{
+	input = file;
+	input_path = realpath(file, NULL);
+}
+
+/* Debug information has paths from where clang ran; the user's own file is named as the user did. */
+static bool is_input(const char *folder, unsigned int folder_length, const char *file, unsigned int length)
+{
+	char *path;
+	bool same;
+
+	if (!input_path)
+		return false;
+	if (file[0] == '/' ? asprintf(&path, "%.*s", (int)length, file) < 0
+			   : asprintf(&path, "%.*s/%.*s", (int)folder_length, folder, (int)length, file) < 0)
+		die("out of memory");
+	same = !strcmp(path, input_path);
+	free(path);
+	return same;
+}
 
 static void place(LLVMValueRef at, char *text, size_t size)
 {
-	unsigned int length = 0, line = at ? LLVMGetDebugLocLine(at) : 0, column = 0;
-	const char *file = at && line ? LLVMGetDebugLocFilename(at, &length) : NULL;
+	unsigned int length = 0, folder_length = 0, line = at ? LLVMGetDebugLocLine(at) : 0, column = 0;
+	const char *folder = NULL, *file = at && line ? LLVMGetDebugLocFilename(at, &length) : NULL;
 
+	if (file)
+		folder = LLVMGetDebugLocDirectory(at, &folder_length);
+	if (file && is_input(folder, folder_length, file, length)) {
+		file = input;
+		length = (unsigned int)strlen(input);
+	}
 	if (at && LLVMIsAInstruction(at))
 		column = LLVMGetDebugLocColumn(at);
 	if (file && line && column)
