@@ -349,6 +349,7 @@ KERNEL(structures)
 	struct point p = origin, q;
 	float local[4] = { arg->a[k], arg->b[k], 1, 2 };
 	float *f = arg->f + k * WIDTH;
+	struct point *to = (struct point *)(f + 8);
 	union {
 		float f;
 		uint u;
@@ -367,7 +368,12 @@ KERNEL(structures)
 	arg->i[k * WIDTH] = bits.u & 0x7fffff;
 	bits.u ^= 0x80000000;
 	f[6] = bits.f;
-	*(struct point *)(f + 8) = q;
+	/* Member by member: what is between them stays. */
+	to->x = q.x;
+	to->y = q.y;
+	to->weight = q.weight;
+	to->tag = q.tag;
+	to->more[2] = q.more[2];
 	return 0;
 }
 
