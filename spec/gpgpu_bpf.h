@@ -123,10 +123,36 @@
 	X(pow64,	0x70a7)				\
 	X(fmod64,	0x70a8)				\
 	X(round64,	0x70a9)				\
-	X(copysign64,	0x70aa)
+	X(copysign64,	0x70aa)				\
+	/* work groups: all items of the group come here, or none */	\
+	X(barrier,	0x7100)				\
+	X(broadcast,	0x7101)	/* value, item */	\
+	X(shuffle,	0x7102)	/* value, item */	\
+	X(reduce,	0x7103)	/* value, enum gp_op */	\
+	X(scan,		0x7104)	/* value, enum gp_op */	\
+	X(scan_before,	0x7105)	/* value, enum gp_op */
 
 #define GPGPU_HELPER_FIRST	0x7001
-#define GPGPU_HELPER_LAST	0x70aa
+#define GPGPU_HELPER_LAST	0x7105
+
+/* How reduce, scan and scan_before combine values: 64-bit numbers, or floats as bit patterns. */
+enum gp_op {
+	GP_ADD		= 0,
+	GP_MIN_U	= 1,
+	GP_MAX_U	= 2,
+	GP_MIN_S	= 3,
+	GP_MAX_S	= 4,
+	GP_AND		= 5,
+	GP_OR		= 6,
+	GP_XOR		= 7,
+	GP_FADD32	= 8,
+	GP_FMIN32	= 9,
+	GP_FMAX32	= 10,
+	GP_FADD64	= 11,
+	GP_FMIN64	= 12,
+	GP_FMAX64	= 13,
+	GP_NUM_OPS
+};
 
 #define GPGPU_HELPER_ENUM(name, number) GPGPU_HELPER_##name = number,
 enum gpgpu_helper { GPGPU_HELPERS(GPGPU_HELPER_ENUM) };
@@ -208,6 +234,39 @@ GP_CVT(f16_from_f64, __u16, __u64);
 
 /* For members of a kernel's argument structure that are narrower than their slot: float a GP_SLOT; */
 #define GP_SLOT __attribute__((aligned(8)))
+
+/*
+ * Work groups (docs/kernels.md). Where one item of a group calls one of these, all of its items must: the device refuses
+ * programs in which that depends on what may differ between items. Convergent and noduplicate keep the compiler from making
+ * it so.
+ *
+ * gp_barrier() - nobody goes on before all have come; what they stored before is seen behind it.
+ * gp_broadcast() - the @value of one item, by its number in the group, the same @item for all.
+ * gp_shuffle() - the @value of any item; 0 where there is none. Numbers count x fastest: gp_local_linear_id().
+ * gp_reduce() - all values combined, by a constant of enum gp_op; floats in a fixed order, the same on every device.
+ * gp_scan() - those of the items up to this one; gp_scan_before() - without this one's own.
+ */
+#define GP_TOGETHER extern __attribute__((convergent, noduplicate, section(".ksyms")))
+
+GP_TOGETHER void gp_barrier(void);
+GP_TOGETHER __u64 gp_broadcast(__u64 value, __u64 item);
+GP_TOGETHER __u64 gp_shuffle(__u64 value, __u64 item);
+GP_TOGETHER __u64 gp_reduce(__u64 value, __u64 op);
+GP_TOGETHER __u64 gp_scan(__u64 value, __u64 op);
+GP_TOGETHER __u64 gp_scan_before(__u64 value, __u64 op);
+
+/*
+ * Local memory: variables that the items of a group share, zero when the group starts. At file scope and not static, or the
+ * compiler takes them for its own:
+ *	GP_LOCAL __u32 tile[16][16];
+ */
+#define GP_LOCAL __attribute__((section(".bss.gpgpu.local")))
+
+/* Number of the item in its group. */
+static inline __attribute__((always_inline)) __u64 gp_local_linear_id(void)
+{
+	return (gp_local_id(2) * gp_local_size(1) + gp_local_id(1)) * gp_local_size(0) + gp_local_id(0);
+}
 
 /* Bit pattern of a floating-point constant; compiles to an immediate. */
 #define GP_F32(c) (((union { float f; __u32 u; }){ .f = (c) }).u)

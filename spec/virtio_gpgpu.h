@@ -191,6 +191,8 @@ enum virtio_gpgpu_reason {
 	VIRTIO_GPGPU_R_OUT_OF_BOUNDS	= 112,	/* run time: access outside its region, store to a read-only one */
 	VIRTIO_GPGPU_R_OUT_OF_FUEL	= 113,	/* run time: too many instructions */
 	VIRTIO_GPGPU_R_MISALIGNED	= 114,	/* run time: atomic on an unaligned address */
+	VIRTIO_GPGPU_R_DIVERGENT	= 115,	/* barrier, reduction, ..: not every item of a group gets there */
+	VIRTIO_GPGPU_R_LOCAL_MEMORY	= 116,	/* more than there is, or sizes that differ */
 	/* device */
 	VIRTIO_GPGPU_R_WORKER_DIED	= 128,
 	VIRTIO_GPGPU_R_RESET		= 129,
@@ -431,6 +433,8 @@ enum virtio_gpgpu_prog_kind {		/* bit numbers in caps.prog_kinds */
 
 #define VIRTIO_GPGPU_PROG_F_BIG_ENDIAN	(1u << 0)	/* instructions are big endian; not supported yet */
 #define VIRTIO_GPGPU_MAX_ARGS		16
+#define VIRTIO_GPGPU_LD_LOCAL		15	/* src_reg of ld_imm64: imm: offset in local memory; second: its size */
+#define VIRTIO_GPGPU_MAX_LOCAL		65536	/* bytes of local memory of a group */
 
 enum virtio_gpgpu_arg_kind {
 	VIRTIO_GPGPU_ARG_VALUE		= 1,	/* 64-bit value; narrower ones zero- or sign-extended */

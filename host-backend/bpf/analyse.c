@@ -14,6 +14,7 @@
 #include <glib.h>
 #include <string.h>
 #include <virtio_gpgpu.h>
+#include "bpf/groups.h"
 #include "bpf/kinds.h"
 #include "bpf/opcodes.h"
 
@@ -344,8 +345,12 @@ static bool check(struct gp_kinds *kinds, struct gp_verdict *verdict)
 bool gp_kinds_analyse(struct gp_kinds *kinds, const struct gp_prog *prog, const struct gp_cfg *cfg,
 		      struct gp_verdict *verdict)
 {
+	struct gp_group_needs needs;
+
+	gp_group_find(prog->insns, prog->num_insns, &needs);
 	*kinds = (struct gp_kinds){
 		.prog = prog,
+		.local_bytes = needs.local_bytes,
 		.cfg = cfg,
 		.entry = g_new0(struct gp_state, cfg->num_blocks),
 		.reached = g_new0(bool, cfg->num_blocks),

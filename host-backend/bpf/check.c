@@ -44,6 +44,17 @@ static bool check_stack(const struct gp_kinds *kinds, uint32_t i, int64_t off, i
 			 GP_STACK_FRAME, (long long)off, (long long)(off + size));
 }
 
+/* Local memory, at a constant offset. */
+static bool check_local(const struct gp_kinds *kinds, uint32_t i, int64_t off, int64_t size,
+			struct gp_verdict *verdict)
+{
+	if (off >= 0 && size >= 0 && off <= kinds->local_bytes && size <= kinds->local_bytes - off)
+		return true;
+	return gp_refuse(verdict, kinds->prog, VIRTIO_GPGPU_R_LOCAL_MEMORY, i,
+			 "bytes %lld to %lld of local memory; the program has %u of it", (long long)off,
+			 (long long)(off + size), kinds->local_bytes);
+}
+
 static bool check_context(const struct gp_kinds *kinds, const struct gp_val *ptr, int reg, uint32_t i,
 			  struct gp_verdict *verdict)
 {
@@ -85,6 +96,9 @@ static bool check_memory(const struct gp_kinds *kinds, const struct gp_state *st
 	case GP_KIND_STACK:
 		return !ptr->known ||
 		       check_stack(kinds, i, gp_val_at(ptr, insn->off), gp_insn_size(insn), verdict);
+	case GP_KIND_LOCAL:
+		return !ptr->known ||
+		       check_local(kinds, i, gp_val_at(ptr, insn->off), gp_insn_size(insn), verdict);
 	case GP_KIND_SCALAR:
 	case GP_KIND_FUNC:
 		return gp_refuse(verdict, kinds->prog, VIRTIO_GPGPU_R_POINTER, i,
@@ -162,7 +176,7 @@ static bool check_alu(const struct gp_kinds *kinds, const struct gp_state *state
 static bool points_to_memory(const struct gp_val *val)
 {
 	return val->kind == GP_KIND_STACK || val->kind == GP_KIND_PACKET || val->kind == GP_KIND_ARG ||
-	       val->kind == GP_KIND_MAPVAL || val->kind == GP_KIND_ANY;
+	       val->kind == GP_KIND_LOCAL || val->kind == GP_KIND_MAPVAL || val->kind == GP_KIND_ANY;
 }
 
 static bool writes_map(const struct gp_helper *helper)
@@ -275,6 +289,8 @@ static bool check_argument(const struct gp_kinds *kinds, const struct gp_state *
 	if (bytes != -2 && points_to_memory(val)) {
 		if (val->kind == GP_KIND_STACK && val->known && bytes >= 0)
 			return check_stack(kinds, i, val->off, bytes, verdict);
+		if (val->kind == GP_KIND_LOCAL && val->known && bytes >= 0)
+			return check_local(kinds, i, val->off, bytes, verdict);
 		return true;
 	}
 	return gp_refuse(verdict, kinds->prog, VIRTIO_GPGPU_R_HELPER_ARG, i, "r%d is %s; %s takes %s there",

@@ -103,6 +103,9 @@ static const struct gp_helper helpers[] = {
 	OURS(f64_from_f32, S), OURS(f32_from_f64, S),
 	OURS(s32_from_f32, S), OURS(u32_from_f32, S), OURS(s32_from_f64, S), OURS(u32_from_f64, S),
 	OURS(f32_from_f16, S), OURS(f16_from_f32, S), OURS(f16_from_f64, S),
+	/* Translated rather than called (jit/phases.c). */
+	OURS(barrier, 0), OURS(broadcast, S, S), OURS(shuffle, S, S),
+	OURS(reduce, S, S), OURS(scan, S, S), OURS(scan_before, S, S),
 };
 
 static const char lanes_lock[] = "lanes of one wave would wait for each other; use atomics",

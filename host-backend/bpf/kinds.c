@@ -44,6 +44,8 @@ uint32_t gp_val_region(const struct gp_val *val)
 		return GP_REGION_PACKET;
 	case GP_KIND_ARG:
 		return GP_REGION_ARG0 + val->arg;
+	case GP_KIND_LOCAL:
+		return GP_REGION_LOCAL;
 	default:
 		return GP_REGION_NONE;
 	}
@@ -58,6 +60,7 @@ char *gp_val_print(char *buf, size_t size, const struct gp_val *val)
 		[GP_KIND_STACK] = "a stack pointer",
 		[GP_KIND_PACKET] = "a packet pointer",
 		[GP_KIND_ARG] = "a pointer to argument",
+		[GP_KIND_LOCAL] = "a pointer to local memory",
 		[GP_KIND_MAPVAL] = "a value of one of several maps, or NULL",
 		[GP_KIND_MAPPTR] = "one of several maps",
 		[GP_KIND_INNER] = "a map from one of several maps of maps, or NULL",
@@ -201,7 +204,8 @@ static void note_down(struct gp_kinds *kinds, const struct gp_val *ptr, bool dow
 static struct gp_val move_pointer(struct gp_kinds *kinds, struct gp_state *state, uint32_t func,
 				  struct gp_val ptr, const struct gp_val *add, bool minus)
 {
-	int64_t range = ptr.kind == GP_KIND_PACKET || ptr.kind == GP_KIND_ARG ? TRUSTED_RANGE : STACK_RANGE;
+	bool trusted = ptr.kind == GP_KIND_PACKET || ptr.kind == GP_KIND_ARG;
+	int64_t range = trusted ? TRUSTED_RANGE : STACK_RANGE;
 	bool down;
 	int64_t off;
 
@@ -331,7 +335,7 @@ static void step_load(struct gp_kinds *kinds, struct gp_state *state, const stru
 		   off < 0) {
 		*dst = state->slot[(off + GP_STACK_FRAME) / 8];
 		/* Memory is not trusted to hold what was stored: mask against speculation. */
-		if (dst->kind == GP_KIND_PACKET || dst->kind == GP_KIND_ARG)
+		if (dst->kind == GP_KIND_PACKET || dst->kind == GP_KIND_ARG || dst->kind == GP_KIND_LOCAL)
 			dst->known = 0, dst->off = 0;
 	} else {
 		*dst = any;
@@ -390,6 +394,8 @@ static struct gp_val step_ld_imm64(const struct gp_kinds *kinds, uint32_t i)
 		return (struct gp_val){ .kind = GP_KIND_FUNC,
 					.known = 1,
 					.off = gp_cfg_callee(kinds->cfg, kinds->prog, i) };
+	case GP_LD_LOCAL:
+		return (struct gp_val){ .kind = GP_KIND_LOCAL, .known = 1, .off = insn->imm };
 	case GP_LD_MAP:
 		return (struct gp_val){ .kind = GP_KIND_MAPPTR, .maps = 1ull << (insn->imm & 63) };
 	case GP_LD_MAP_VALUE:

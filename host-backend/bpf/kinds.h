@@ -7,7 +7,7 @@
  *
  * How a value is represented follows from its kind alone:
  *
- *	CTX, STACK, PACKET, ARG		offset in the region
+ *	CTX, STACK, PACKET, ARG, LOCAL	offset in the region
  *	everything else			the 64 bits as they are; a pointer is a handle,
  *					(region << 48) + offset
  *
@@ -30,6 +30,7 @@ enum gp_kind {
 	GP_KIND_STACK,  /* `known`: this function's frame pointer + `off`; else some frame's */
 	GP_KIND_PACKET, /* `known`: from the context, with only constants added: `off` in all */
 	GP_KIND_ARG,  /* buffer argument `arg`; `known` likewise */
+	GP_KIND_LOCAL, /* the group's local memory; `known`: at `off` */
 	GP_KIND_MAPVAL, /* value of one of `maps`, or NULL, plus anything */
 	GP_KIND_MAPPTR, /* one of `maps` itself */
 	GP_KIND_INNER, /* a map that one of `maps`, maps of maps, holds; or NULL */
@@ -70,6 +71,7 @@ struct gp_kinds {
 	bool *reached;   /* by block */
 	struct gp_func_kinds *funcs;
 	uint32_t stack_bytes;  /* of all frames that may be active at once, as far as they lie in memory */
+	uint32_t local_bytes; /* of the group's local memory */
 	bool settled;   /* the solution has been found: steps change nothing here any more */
 	bool ctx_lost;   /* a context pointer went where it cannot be followed: loads may find one */
 	bool goes_down; /* something goes down through a pointer that may be to any frame */

@@ -26,6 +26,7 @@ enum {
 	GP_LD_MAP = 1,
 	GP_LD_MAP_VALUE = 2,
 	GP_LD_FUNC = 4, /* address of a function of the program, imm as in a local call */
+	GP_LD_LOCAL = 15, /* VIRTIO_GPGPU_LD_LOCAL */
 	GP_CALL_HELPER = 0,
 	GP_CALL_LOCAL = 1,
 	GP_CALL_KFUNC = 2,

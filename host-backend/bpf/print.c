@@ -125,6 +125,8 @@ static void print_ld_imm64(char *buf, size_t size, const struct bpf_insn *insn)
 {
 	if (insn->src_reg == GP_LD_MAP)
 		snprintf(buf, size, "r%d = map[%d]", insn->dst_reg, insn->imm);
+	else if (insn->src_reg == GP_LD_LOCAL)
+		snprintf(buf, size, "r%d = local+%u", insn->dst_reg, (uint32_t)insn->imm);
 	else if (insn->src_reg == GP_LD_FUNC)
 		snprintf(buf, size, "r%d = func pc%+d", insn->dst_reg, insn->imm);
 	else if (insn->src_reg == GP_LD_MAP_VALUE)

@@ -203,6 +203,7 @@ static bool may_alias(const struct site *site, const struct track *t, const stru
 	case GP_KIND_STACK:
 	case GP_KIND_PACKET:
 	case GP_KIND_ARG:
+	case GP_KIND_LOCAL:
 		return false;
 	case GP_KIND_MAPVAL:
 		return ptr->maps & site->ptr.maps;

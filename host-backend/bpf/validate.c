@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * validate.c - a program's form: the first of the three steps of gp_validate().
+ * validate.c - a program's form: the first of the four steps of gp_validate().
  *
  * 1. Form (this file): each instruction against its row in the table of opcodes: fields that must be
  *    zero, registers, immediates with few legal values, maps and helpers that exist. Whatever comes later may
  *    index by them.
  * 2. Control flow (cfg.c): jumps, functions, loops.
  * 3. Kinds (analyse.c, check.c): what registers hold.
+ * 4. Work groups (uniform.c): what all items of a group have to do together.
  *
  * The first rule broken is reported, with the instruction disassembled (print.c). Runs in the engine, so that a
  * program is refused without a compiler, and again in the compiler, which trusts nobody.
@@ -16,6 +17,7 @@
 #include <string.h>
 #include <virtio_gpgpu.h>
 #include "bpf/cfg.h"
+#include "bpf/groups.h"
 #include "bpf/helpers.h"
 #include "bpf/kinds.h"
 #include "bpf/opcodes.h"
@@ -72,10 +74,12 @@ static bool check_ld_imm64(const struct gp_prog *prog, uint32_t i, struct gp_ver
 				"the second slot of a function's address has an immediate; it must be 0");
 		return true;
 	}
+	if (insn->src_reg == GP_LD_LOCAL)
+		return gp_group_check_local(prog, i, verdict);
 	if (insn->src_reg > GP_LD_MAP_VALUE)
 		return gp_refuse(
 			verdict, prog, VIRTIO_GPGPU_R_OPCODE, i,
-			"ld_imm64 of %s is not supported; of numbers, maps, map values and functions it is",
+			"ld_imm64 of %s is not supported; of numbers, maps, map values, functions and local memory it is",
 			others[insn->src_reg] ? others[insn->src_reg] : "an unknown kind");
 	if (insn->imm < 0 || (uint32_t)insn->imm >= prog->num_maps)
 		return gp_refuse(verdict, prog, VIRTIO_GPGPU_R_MAP_REF, i,
@@ -251,7 +255,8 @@ bool gp_validate(const struct gp_prog *prog, struct gp_verdict *verdict)
 			return false;
 		i += gp_insn_is_ld_imm64(&prog->insns[i]);
 	}
-	ok = gp_cfg_build(&cfg, prog, verdict) && gp_kinds_analyse(&kinds, prog, &cfg, verdict);
+	ok = gp_cfg_build(&cfg, prog, verdict) && gp_kinds_analyse(&kinds, prog, &cfg, verdict) &&
+	     gp_uniform_check(&kinds, verdict);
 	gp_kinds_free(&kinds);
 	gp_cfg_free(&cfg);
 	return ok;

@@ -24,6 +24,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 #include "engine.h"
+#include "fibers.h"
 #include "job.h"
 #include "retire.h"
 
@@ -96,6 +97,12 @@ static void cpu_kick(struct gp_device *dev)
 		pthread_cond_signal(&dev->wake);
 }
 
+static bool ready_groups(struct gpgpu_engine *engine, struct slot *slot)
+{
+	return gp_group_ready(engine, &slot->thread) &&
+	       (!engine->fibers || gp_fibers_ready_groups(engine->fibers, engine));
+}
+
 /*
  * run_slice() - pick a job and run one chunk of it. Engine's lock held, but not while it runs.
  * @slice_ns: how long it should take at most.
@@ -130,6 +137,8 @@ static bool run_slice(struct gp_device *dev, uint64_t slice_ns, uint64_t *wake)
 	__atomic_store_n(&slot->stop[0], GP_STOP_NONE, __ATOMIC_RELAXED);
 	__atomic_store_n(&slot->stop[1], GP_STOP_NONE, __ATOMIC_RELAXED);
 	dev->running++;
+	if (job->prog && job->prog->grouped && !ready_groups(engine, slot))
+		gp_job_lose(job, VIRTIO_GPGPU_S_NO_MEMORY, VIRTIO_GPGPU_R_HOST_MEMORY, now);
 	chunk.phase = gp_slice_begin(s);
 	/* There may be work for another thread too: it wakes the next one in its turn. */
 	if (engine->sched.entries && dev->running < dev->num_slots)
@@ -273,6 +282,10 @@ static void cpu_destroy(struct gp_device *dev)
 	for (uint32_t i = 0; i < dev->num_threads; i++)
 		pthread_join(dev->threads[i], NULL);
 	pthread_cond_destroy(&dev->wake);
+	for (uint32_t i = 0; i < dev->num_slots; i++)
+		gp_group_free(dev->engine, &dev->slots[i].thread);
+	if (dev->engine->fibers)
+		gp_fibers_free_groups(dev->engine->fibers, dev->engine);
 	g_free(dev->threads);
 	free(dev->slots);
 	g_free(dev);

@@ -110,6 +110,17 @@ static struct gp_result use_argument(struct gp_job *job, uint32_t n, const struc
 	return GP_OK;
 }
 
+/* Group programs run group by group, and only whole ones. */
+static struct gp_result whole_groups(struct gp_job *job, const struct virtio_gpgpu_req_dispatch *r)
+{
+	for (int i = 0; i < 3; i++) {
+		if (r->grid[i] % r->group[i])
+			return GP_ERR(INVALID, SIZE, offsetof(struct virtio_gpgpu_req_dispatch, group));
+		job->items /= r->group[i];
+	}
+	return GP_OK;
+}
+
 static struct gp_result fill_dispatch(struct gp_job *job, const struct virtio_gpgpu_req_dispatch *r)
 {
 	const struct virtio_gpgpu_arg *args =
@@ -132,6 +143,11 @@ static struct gp_result fill_dispatch(struct gp_job *job, const struct virtio_gp
 		return GP_ERR(INVALID, COUNT, r->num_args);
 	for (uint32_t i = 0; i < r->num_args; i++) {
 		result = use_argument(job, i, &args[i]);
+		if (result.status)
+			return result;
+	}
+	if (job->prog->grouped) {
+		result = whole_groups(job, r);
 		if (result.status)
 			return result;
 	}

@@ -23,7 +23,6 @@
 #define GP_MAX_REQUEST	 (1u << 20)
 #define GP_MAX_JOB_BYTES (64u << 20) /* of requests and responses of jobs that have not ended */
 #define GP_MAX_THREADS	 256
-#define GP_MAX_GROUP	 1024 /* work items of one group */
 
 /* How long a job may wait for its fences, and run, before it is answered S_TIMEOUT. */
 #define GP_HOLD_NS (10ull * 1000000000)
@@ -206,6 +205,12 @@ gp_handler gp_cmd_map_create, gp_cmd_map_destroy, gp_cmd_map_op, gp_cmd_map_free
 gp_handler gp_cmd_map_dump, gp_cmd_map_load, gp_cmd_map_read;
 gp_handler gp_cmd_prog_create, gp_cmd_prog_destroy, gp_cmd_prog_info;
 gp_handler gp_cmd_job_cancel, gp_cmd_dispatch, gp_cmd_copy, gp_cmd_nop, gp_cmd_packets;
+
+/* groups.c; engine's lock */
+
+/* gp_group_ready() - give a thread what it needs to run group programs. Return: false without memory. */
+bool gp_group_ready(struct gpgpu_engine *engine, struct gp_thread *thread);
+void gp_group_free(struct gpgpu_engine *engine, struct gp_thread *thread);
 
 /* compile.c */
 struct gp_compiler *gp_compiler_new(struct gpgpu_engine *engine, const struct gpgpu_engine_options *options,

@@ -255,6 +255,20 @@ struct gp_fibers *gp_fibers_new(uint64_t seed)
 	return f;
 }
 
+bool gp_fibers_ready_groups(struct gp_fibers *f, struct gpgpu_engine *engine)
+{
+	for (uint32_t i = 0; i < GP_FIBERS; i++)
+		if (!gp_group_ready(engine, &f->fibers[i].thread))
+			return false;
+	return true;
+}
+
+void gp_fibers_free_groups(struct gp_fibers *f, struct gpgpu_engine *engine)
+{
+	for (uint32_t i = 0; i < GP_FIBERS; i++)
+		gp_group_free(engine, &f->fibers[i].thread);
+}
+
 void gp_fibers_free(struct gp_fibers *f)
 {
 	if (!f)

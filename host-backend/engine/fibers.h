@@ -5,6 +5,7 @@
 #ifndef GPGPU_FIBERS_H
 #define GPGPU_FIBERS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define GP_FIBERS 64 /* items that are under way at once; also the CPUs that programs see then */
@@ -17,6 +18,12 @@ struct gp_env;
 /* gp_fibers_new() - with their stacks; before a sandbox. Return: NULL without memory. */
 struct gp_fibers *gp_fibers_new(uint64_t seed);
 void gp_fibers_free(struct gp_fibers *fibers);
+
+struct gpgpu_engine;
+
+/* gp_fibers_ready_groups() - give each the memory that group programs need. Return: false without it. */
+bool gp_fibers_ready_groups(struct gp_fibers *fibers, struct gpgpu_engine *engine);
+void gp_fibers_free_groups(struct gp_fibers *fibers, struct gpgpu_engine *engine);
 
 /*
  * gp_fibers_run() - run @chunk of @job, which must be all that is left of it, on the calling thread.

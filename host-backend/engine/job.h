@@ -60,7 +60,7 @@ struct gp_job {
 
 	/* what runs */
 	uint32_t type;   /* enum virtio_gpgpu_cmd */
-	uint64_t items; /* 0: nothing runs */
+	uint64_t items; /* of a group program: groups; 0: nothing runs */
 	struct gp_program *prog; /* reference, or NULL */
 	struct gp_buffer *buffers[VIRTIO_GPGPU_MAX_ARGS]; /* references */
 	uint32_t num_buffers;

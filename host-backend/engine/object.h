@@ -81,6 +81,8 @@ struct gp_program {
 	uint32_t num_maps;
 	char name[32];
 	bool tail_calls; /* it makes some */
+	bool grouped; /* a group program (bpf/groups.h): it runs group by group */
+	uint32_t local_bytes; /* of a group's local memory */
 	bool prints;
 	bool has_records; /* it uses maps that hold records, itself or as values of others */
 	bool per_cpu; /* likewise maps that have copies for each CPU */

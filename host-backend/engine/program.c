@@ -11,6 +11,7 @@
  * Threads: under the session's lock.
  */
 #include <string.h>
+#include "bpf/groups.h"
 #include "compile.h"
 #include "map.h"
 #include "rt/log.h"
@@ -78,6 +79,20 @@ static struct gp_result check_create(struct gpgpu_session *s, const struct virti
 	if (s->num_programs >= 2 * s->limits.max_programs)
 		return GP_ERR(LIMIT, OBJECT_LIMIT, s->limits.max_programs);
 	return gp_object_new_check(s, VIRTIO_GPGPU_OBJ_PROG, r->id);
+}
+
+static struct gp_result groups_refused(const struct gp_program *prog, const struct gpgpu_engine *engine,
+				       struct gp_verdict *verdict)
+{
+	if (!prog->grouped || !engine->lanes)
+		return GP_OK;
+	verdict->status = VIRTIO_GPGPU_S_REJECTED;
+	verdict->reason = VIRTIO_GPGPU_R_HELPER;
+	verdict->insn = 0;
+	g_snprintf(verdict->message, sizeof(verdict->message),
+		   "local memory, barriers and what items of a group exchange are not built for GPUs yet; the "
+		   "CPU device has them");
+	return GP_ERR(REJECTED, HELPER, 0);
 }
 
 static struct gp_result map_refused(struct gp_verdict *verdict, uint32_t insn, const char *format,
@@ -155,6 +170,11 @@ static void find_fib(struct gpgpu_session *s, uint32_t ctx, struct gp_program *p
 static void prepare_helpers(struct gpgpu_session *s, uint32_t ctx, struct gp_program *prog,
 			    const struct bpf_insn *insns)
 {
+	struct gp_group_needs groups;
+
+	gp_group_find(insns, prog->num_insns, &groups);
+	prog->grouped = groups.any;
+	prog->local_bytes = groups.local_bytes;
 	for (uint32_t i = 0; i < prog->num_insns; i++) {
 		if (insns[i].code == (BPF_LD | BPF_IMM | BPF_DW)) {
 			i++;
@@ -175,6 +195,7 @@ void gp_program_env(const struct gp_program *prog, struct gp_env *env)
 	env->num_maps = prog->num_maps;
 	env->fib = prog->fib ? prog->fib->map : NULL;
 	env->log = prog->log;
+	env->local_bytes = prog->local_bytes;
 }
 
 /* For people, of whom the guest is none: printable. */
@@ -315,6 +336,9 @@ struct gp_result gp_cmd_prog_create(struct gpgpu_session *s, struct gp_context *
 	compile = gp_compile_new(s, r->num_insns);
 	memcpy(compile->insns, buffer->base + r->insns_offset, bytes);
 	result = resolve_maps(s, ctx->id, prog, compile, &verdict);
+	prepare_helpers(s, ctx->id, prog, compile->insns);
+	if (!result.status)
+		result = groups_refused(prog, s->engine, &verdict);
 	if (result.status) {
 		fill_response(req, prog, &verdict);
 		s->stats.rejected++;
@@ -323,7 +347,6 @@ struct gp_result gp_cmd_prog_create(struct gpgpu_session *s, struct gp_context *
 		gp_compile_free(compile);
 		return result;
 	}
-	prepare_helpers(s, ctx->id, prog, compile->insns);
 	prog->object.memory = bytes;
 	gp_object_add(s, &prog->object, VIRTIO_GPGPU_OBJ_PROG, r->id, ctx->id);
 	s->num_programs++;

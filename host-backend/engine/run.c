@@ -31,7 +31,7 @@ static struct gpgpu_engine *engine_of(const struct gp_job *job)
 /* Items of the first chunk while their cost is unknown. */
 static uint64_t first_chunk(const struct gp_job *job)
 {
-	return job->type == VIRTIO_GPGPU_CMD_PACKETS ? 64 : 16;
+	return job->type == VIRTIO_GPGPU_CMD_PACKETS ? 64 : job->prog && job->prog->grouped ? 1 : 16;
 }
 
 static uint64_t items_in(double ns, double item_ns)
@@ -207,8 +207,11 @@ GP_CALLS_AN_IMAGE static uint64_t run_grid(const struct gp_job *job, struct gp_c
 	const struct gp_image *image = gp_image_best(job->prog->image);
 	gp_grid_entry *entry = (gp_grid_entry *)((uintptr_t)image->code + image->entry);
 	struct gp_faults found = { 0 };
-	uint64_t ran = entry(env, thread, &job->grid, first, count, &found);
+	uint64_t ran;
 
+	if (job->prog->grouped && !thread->group)
+		return 0; /* given up (gp_job_lose()) */
+	ran = entry(env, thread, &job->grid, first, count, &found);
 	gp_faults_add(&chunk->faults, &found);
 	return ran;
 }

@@ -71,7 +71,14 @@ void gp_tr_stack(struct gp_tr *tr, LLVMValueRef caller_stack)
 
 	memset(tr->part, 0, sizeof(tr->part));
 	tr->stack = caller_stack;
-	if (tr->func == 0 && bytes) {
+	if (tr->func == 0 && bytes && tr->grouped) {
+		LLVMValueRef args[3] = { tr->lane, gp_tr_const(tr, bytes) };
+
+		/* It outlives a phase (phases.c). */
+		args[1] = tr->stack = gp_tr_rt(tr, "gp_rt_group_stack", args, 2);
+		args[2] = gp_tr_const(tr, bytes);
+		gp_tr_rt(tr, "gp_rt_set_stack", args, 3);
+	} else if (tr->func == 0 && bytes) {
 		LLVMValueRef args[3];
 
 		tr->stack = LLVMBuildAlloca(tr->b, LLVMArrayType2(tr->i8, bytes), "stack");
@@ -248,6 +255,9 @@ static LLVMValueRef checked_address(struct gp_tr *tr, int reg, int64_t off, LLVM
 			start = LLVMBuildZExt(tr->b, gp_tr_rt(tr, "gp_rt_data", args, 1), tr->i64, "");
 		return checked(tr, gp_tr_rt(tr, "gp_rt_pkt_base", args, 1),
 			       gp_tr_rt(tr, "gp_rt_pkt_end", args, 1), value, off, size, start, val->known);
+	case GP_KIND_LOCAL:
+		return checked(tr, gp_tr_rt(tr, "gp_rt_pkt_base", args, 1),
+			       gp_tr_const(tr, tr->kinds->local_bytes), value, off, size, NULL, val->known);
 	case GP_KIND_ARG:
 		return argument_address(tr, val, value, off, size, write);
 	case GP_KIND_MAPVAL:

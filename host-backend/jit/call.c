@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <virtio_gpgpu.h>
+#include "bpf/groups.h"
 #include "bpf/helpers.h"
 #include "bpf/opcodes.h"
 #include "jit/translate.h"
@@ -395,6 +396,10 @@ void gp_tr_helper(struct gp_tr *tr, const struct bpf_insn *insn)
 	struct map_ref ref;
 	LLVMValueRef ret;
 
+	if (gp_group_is_wait(insn)) {
+		gp_tr_wait(tr, insn);
+		return;
+	}
 	if (insn->imm == BPF_FUNC_loop) {
 		gp_tr_callback_loop(tr);
 		return;

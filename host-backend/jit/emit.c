@@ -27,6 +27,7 @@
 #include <llvm-c/TargetMachine.h>
 #include <llvm-c/Transforms/PassBuilder.h>
 #include <virtio_gpgpu.h>
+#include "bpf/groups.h"
 #include "jit/emit.h"
 #include "jit/gpu.h"
 #include "jit/lines.h"
@@ -446,6 +447,18 @@ static void inline_library(const char *entry)
 /* What no GPU can do is refused by name. */
 static bool may_run_on_gpu(const struct gp_prog *prog, struct gp_verdict *verdict)
 {
+	struct gp_group_needs groups;
+
+	gp_group_find(prog->insns, prog->num_insns, &groups);
+	if (groups.any) {
+		verdict->status = VIRTIO_GPGPU_S_REJECTED;
+		verdict->reason = VIRTIO_GPGPU_R_HELPER;
+		snprintf(verdict->message, sizeof(verdict->message),
+			 "%s: local memory, barriers and what items of a group exchange are not built for GPUs "
+			 "yet; the CPU device has them",
+			 cpu);
+		return false;
+	}
 	if (!(prog->flags & GP_PROG_INTERLEAVE))
 		return true;
 	verdict->status = VIRTIO_GPGPU_S_REJECTED;
@@ -467,12 +480,16 @@ bool gp_emit(const struct gp_prog *prog, uint64_t budget_ns, struct gp_code *cod
 {
 	bool xdp = prog->kind == VIRTIO_GPGPU_PROG_XDP;
 	const char *entry = xdp ? "gp_entry_xdp" : "gp_entry_grid";
+	struct gp_group_needs groups;
 	const struct tier *tier;
 	uint64_t start = cpu_ns();
 	bool fast, lines = prog->flags & GP_PROG_LINES;
 
 	if (!gp_validate(prog, verdict))
 		return false;
+	gp_group_find(prog->insns, prog->num_insns, &groups);
+	if (groups.any)
+		entry = "gp_entry_groups";
 	if (gpu) {
 		if (!may_run_on_gpu(prog, verdict))
 			return false;

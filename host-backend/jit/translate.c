@@ -74,6 +74,8 @@ static void translate_ld_imm64(struct gp_tr *tr, const struct bpf_insn *insn)
 		value = (GP_REGION_MAPPTR0 + n) << GP_REGION_SHIFT;
 	else if (insn->src_reg == GP_LD_MAP_VALUE)
 		value = ((GP_REGION_MAP0 + n) << GP_REGION_SHIFT) + (uint32_t)insn[1].imm;
+	else if (insn->src_reg == GP_LD_LOCAL)
+		value = n; /* GP_KIND_LOCAL: an offset */
 	else if (insn->src_reg ==
 		 GP_LD_FUNC) /* no region: a number that means nothing but to who knows its kind */
 		value = GP_OFFSET_MASK;
@@ -196,7 +198,7 @@ static void translate_entry(struct gp_tr *tr)
 				  gp_tr_convert(tr, value, &tr->kinds->funcs[tr->func].args[r],
 						&entry->reg[r]));
 	}
-	LLVMBuildBr(tr->b, tr->blocks[func->first_block]);
+	gp_tr_phases_begin(tr, tr->blocks[func->first_block]);
 }
 
 static void make_fault_blocks(struct gp_tr *tr)
@@ -407,7 +409,7 @@ const char *gp_translate(LLVMModuleRef mod, const struct gp_prog *prog, const st
 	tr->blocks = calloc(cfg->num_blocks, sizeof(*tr->blocks));
 	if (!tr->funcs[0])
 		tr->missing = "gp_prog";
-	if (!tr->blocks || !gp_tr_weigh(tr))
+	if (!tr->blocks || !gp_tr_weigh(tr) || !gp_tr_phases_find(tr))
 		tr->missing = "memory";
 	if (prog->flags & GP_PROG_LINES)
 		tr->lines = gp_lines_new(mod);
@@ -421,6 +423,7 @@ const char *gp_translate(LLVMModuleRef mod, const struct gp_prog *prog, const st
 	free(tr->blocks);
 	free(tr->loop_cost);
 	gp_sums_free(&tr->sums);
+	gp_tr_phases_free(tr);
 	free(tr);
 	return missing;
 }

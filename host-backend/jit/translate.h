@@ -54,6 +54,8 @@ struct gp_tr {
 	LLVMValueRef shared_lookup[GP_MAX_PROG_MAPS];
 	uint64_t *loop_cost; /* fuel of one turn, by block at the loop's head */
 	uint64_t func_cost[GP_MAX_FUNCS]; /* fuel of a call */
+	bool grouped; /* a group program (bpf/groups.h) */
+	struct gp_phases *phases; /* or NULL: its items do not wait for each other */
 	const char *missing; /* function that the run-time library lacks: an internal error */
 
 	/* of the function being translated */
@@ -194,6 +196,18 @@ void gp_tr_burn(struct gp_tr *tr, uint64_t cost);
 
 /* gp_tr_returns() - whether anything runs behind the instruction @i; not so for a call that never returns. */
 bool gp_tr_returns(const struct gp_tr *tr, uint32_t i);
+
+/* ------------------------------------------------------------- groups (phases.c) */
+
+/* gp_tr_phases_find() - what calls of the group there are. Return: false without memory. */
+bool gp_tr_phases_find(struct gp_tr *tr);
+void gp_tr_phases_free(struct gp_tr *tr);
+
+/* gp_tr_phases_begin() - end the entry block: to @first, or to where the item goes on. */
+void gp_tr_phases_begin(struct gp_tr *tr, LLVMBasicBlockRef first);
+
+/* gp_tr_wait() - a call of the group. */
+void gp_tr_wait(struct gp_tr *tr, const struct bpf_insn *insn);
 
 /* ----------------------------------------------------------------- fuel (fuel.c) */
 

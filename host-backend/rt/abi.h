@@ -33,6 +33,7 @@ enum gp_region_id {
 	GP_REGION_CTX = 1, /* xdp_md or the argument block; no memory: gp_rt_ctx_load() reads fields */
 	GP_REGION_STACK = 2, /* of this lane, all frames */
 	GP_REGION_PACKET = 3, /* this lane's slot, up to data_end */
+	GP_REGION_LOCAL = 3, /* of compute kernels, which have no packet: the group's local memory */
 	GP_REGION_ARG0 = 8, /* + argument number: buffer arguments */
 	GP_REGION_MAP0 = 32, /* + map index in the program: values of a map */
 	GP_REGION_MAPPTR0 = 4096, /* + map index: the map itself, as a helper's argument; no access */
@@ -114,6 +115,7 @@ struct gp_env {
 	uint32_t tail_calls; /* that this packet has made before (PROG_XDP; a count of 1 where not 0) */
 	struct gp_map *fib; /* of fib_lookup; NULL: nothing is forwarded */
 	struct gp_log *log; /* of trace_printk (rt/log.h); NULL: nobody reads it */
+	uint64_t local_bytes; /* of a group's local memory */
 	void (*yield)(const struct gp_env *env); /* images with GP_PROG_INTERLEAVE: let other lanes run */
 };
 
@@ -134,6 +136,8 @@ struct gp_thread {
 	uint32_t reserved;
 	uint64_t random; /* state of get_prandom_u32; not 0, seeded by the engine for each slice */
 	uint64_t ktime; /* last ktime_get_ns, so that it never goes back on one thread */
+	struct gp_group *group; /* of group programs: what its items leave between two phases */
+	uint8_t *local; /* and local memory: a window of GP_MAX_LOCAL bytes (GP_GUARD) */
 };
 
 struct gp_packet_in { /* as struct virtio_gpgpu_packet_desc, host endian */
@@ -153,6 +157,29 @@ struct gp_grid {
 	uint32_t size[3], group[3];
 };
 
+#define GP_MAX_GROUP 1024 /* work items of one group */
+#define GP_MAX_LOCAL 65536 /* bytes of a group's local memory */
+#define GP_GROUP_ROW \
+	(GP_MAX_GROUP + 8) /* words of a row: not a multiple of a page, or all rows share cache lines */
+#define GP_GROUP_SAVED 68 /* rows of what a program keeps: r6 to r9 and the words of a frame */
+
+/*
+ * Where the items of a group are between two phases (rt/groups.c), item by item in rows: what a phase reads of
+ * neighbours lies beside each other.
+ */
+struct gp_group {
+	uint64_t fuel[GP_GROUP_ROW], reserve[GP_GROUP_ROW];
+	uint32_t fault[GP_GROUP_ROW], fault_insn[GP_GROUP_ROW];
+	uint64_t value[GP_GROUP_ROW]; /* what it gives to the others, and then gets from them */
+	uint64_t given[GP_GROUP_ROW]; /* of a shuffle: what all gave */
+	uint64_t from[GP_GROUP_ROW]; /* shuffle, broadcast: whose value it wants */
+	uint64_t saved[GP_GROUP_SAVED][GP_GROUP_ROW];
+	uint8_t stack[GP_MAX_GROUP * GP_MAX_FRAMES *
+		      GP_STACK_FRAME]; /* as much of it as a program needs, item by item */
+};
+
+#define GP_PHASE_END UINT32_MAX /* the item has ended */
+
 /* Faults of a call, added up by the generated loop. */
 struct gp_faults {
 	uint64_t count;
@@ -164,7 +191,7 @@ struct gp_faults {
 /*
  * Entry points of an image. Both run `count` items from `first` in order and return how many they ran
  * (fewer only when *env->stop was set). A lane that GP_STOP_NOW ended counts as run: its stores are done. A linear work-item number counts x fastest:
- * i = (z * size[1] + y) * size[0] + x.
+ * i = (z * size[1] + y) * size[0] + x. Of group programs `first` and `count` are groups, numbered likewise.
  */
 typedef uint64_t gp_xdp_entry(const struct gp_env *env, struct gp_thread *thread,
 			      const struct gp_packet_in *in, struct gp_packet_out *out, uint64_t first,

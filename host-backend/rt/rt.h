@@ -64,6 +64,10 @@ struct gp_lane {
 	struct gp_region stack; /* set by the program where a handle may point at it */
 	uint32_t gid[3], lid[3], grp[3];
 	const struct gp_grid *grid;
+	uint32_t item; /* number in its group */
+	uint32_t phase, next; /* group programs: where it goes on; where it will */
+	uint32_t what; /* next is behind this helper of the group, with this enum gp_op */
+	uint32_t op;
 	uint32_t tail_map, tail_index; /* fault GP_FAULT_TAIL: map of the program, index in it */
 	struct gp_map *open_map[GP_LANE_RECORDS]; /* records that are reserved; NULL: none */
 	uint32_t open_at[GP_LANE_RECORDS]; /* offset in the map's values */
@@ -77,6 +81,39 @@ uint64_t gp_entry_xdp(const struct gp_env *env, struct gp_thread *thread, const 
 		      struct gp_packet_out *out, uint64_t first, uint64_t count, struct gp_faults *faults);
 uint64_t gp_entry_grid(const struct gp_env *env, struct gp_thread *thread, const struct gp_grid *grid,
 		       uint64_t first, uint64_t count, struct gp_faults *faults);
+
+/* The loop of group programs (groups.c). */
+uint64_t gp_entry_groups(const struct gp_env *env, struct gp_thread *thread, const struct gp_grid *grid,
+			 uint64_t first, uint64_t count, struct gp_faults *faults);
+
+/* ------------------------------------------------------------------- groups */
+
+uint32_t gp_rt_phase(struct gp_lane *lane); /* where to go on: 0 at the start */
+
+/* gp_rt_group_stack() - the item's stack of @bytes, a multiple of 8, zeroed at the start. */
+uint8_t *gp_rt_group_stack(struct gp_lane *lane, uint64_t bytes);
+
+/* gp_rt_group_row() - where the item keeps word @row over a wait. */
+uint64_t *gp_rt_group_row(struct gp_lane *lane, uint32_t row);
+
+/* gp_rt_group_busy() - whether the item may not wait: it has records that it neither submitted nor discarded. */
+uint32_t gp_rt_group_busy(struct gp_lane *lane);
+
+/*
+ * gp_rt_group_wait() - the item gives @value and goes on in phase @next once all others of its group have come, too.
+ * @what: helper; @second: its second argument.
+ */
+void gp_rt_group_wait(struct gp_lane *lane, uint32_t next, uint32_t what, uint64_t value, uint64_t second);
+
+/* gp_rt_group_result() - what it gets for that. */
+uint64_t gp_rt_group_result(struct gp_lane *lane);
+
+/* gp_group_combine() - what the calls of @items items of @what come to: group->value. */
+void gp_group_combine(struct gp_group *group, uint32_t items, uint32_t what, uint32_t op);
+
+/* gp_group_faults() - add the faults of the group @grp, which has ended, to @faults. */
+void gp_group_faults(const struct gp_group *group, const struct gp_grid *grid, const uint32_t *grp,
+		     uint32_t items, struct gp_faults *faults);
 
 /* ------------------------------------------------------------------- memory */
 

@@ -103,6 +103,38 @@ static void run_packet(const struct run_packet *in, struct interp_env *env, stru
 		    (size_t)result.meta_len + result.data_len);
 }
 
+/* The first fault is that of the item with the smallest number in the grid. */
+static void run_groups(const struct run *run, struct interp_env *env, const struct interp_arg *args,
+		       const struct interp_grid *grid, struct outcome *outcome)
+{
+	uint32_t items = grid->group[0] * grid->group[1] * grid->group[2];
+	uint32_t nx = grid->size[0] / grid->group[0], ny = grid->size[1] / grid->group[1];
+	uint64_t groups = (uint64_t)nx * ny * (grid->size[2] / grid->group[2]), first = UINT64_MAX;
+	struct interp_result *results = calloc(items, sizeof(*results));
+
+	if (!results)
+		abort();
+	for (uint64_t g = 0; g < groups; g++) {
+		interp_group(env, args, run->num_args, grid, g, results);
+		for (uint32_t i = 0; i < items; i++) {
+			uint64_t x = g % nx * grid->group[0] + i % grid->group[0];
+			uint64_t y = g / nx % ny * grid->group[1] + i / grid->group[0] % grid->group[1];
+			uint64_t z = g / nx / ny * grid->group[2] + i / grid->group[0] / grid->group[1];
+			uint64_t item = x + grid->size[0] * (y + grid->size[1] * z);
+
+			if (!results[i].fault)
+				continue;
+			outcome->faults++;
+			if (item > first)
+				continue;
+			first = item;
+			outcome->fault = results[i].fault;
+			outcome->fault_insn = results[i].fault_insn;
+		}
+	}
+	free(results);
+}
+
 static void run_grid(const struct run *run, struct interp_env *env, struct outcome *outcome)
 {
 	struct interp_arg args[VIRTIO_GPGPU_MAX_ARGS] = { 0 };
@@ -122,6 +154,10 @@ static void run_grid(const struct run *run, struct interp_env *env, struct outco
 		memcpy(args[i].base, run->args[i].init, run->args[i].size);
 		args[i].size = run->args[i].size;
 		args[i].writable = run->args[i].kind == VIRTIO_GPGPU_ARG_BUFFER;
+	}
+	if (interp_groups(run->insns, run->num_insns)) {
+		run_groups(run, env, args, &grid, outcome);
+		items = 0;
 	}
 	for (uint64_t i = 0; i < items; i++) {
 		if (interp_item(env, args, run->num_args, &grid, i, &result))

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include "bpf/groups.h"
 #include "jit/jit.h"
 #include "rt/clock.h"
 #include "rt/maps.h"
@@ -228,10 +229,14 @@ static void host_grid(const struct gp_image *image, struct gp_env *env, const st
 		      uint64_t items, struct gp_faults *faults)
 {
 	gp_grid_entry *entry = (gp_grid_entry *)((uintptr_t)image->code + image->entry);
-	struct gp_thread thread = { .cpu = RUN_CPU, .random = 0x1234567 };
+	static struct gp_group group;
+	struct gp_thread thread = { .cpu = RUN_CPU, .random = 0x1234567, .group = &group };
 
+	thread.local = region_new(GP_MAX_LOCAL);
+	memset(thread.local, REGION_PATTERN, GP_MAX_LOCAL);
 	if (entry(env, &thread, grid, 0, items, faults) != items)
 		abort();
+	region_free(thread.local, GP_MAX_LOCAL);
 }
 
 static const struct jit_device host = { .packets = host_packets, .grid = host_grid };
@@ -329,6 +334,7 @@ static void run_grid(const struct jit_device *device, const struct run *run, con
 	uint64_t values[VIRTIO_GPGPU_MAX_ARGS] = { 0 };
 	uint64_t items = (uint64_t)run->grid[0] * run->grid[1] * run->grid[2];
 	struct gp_faults faults = { 0 };
+	struct gp_group_needs groups;
 	struct gp_grid grid;
 
 	memcpy(grid.size, run->grid, sizeof(grid.size));
@@ -346,6 +352,10 @@ static void run_grid(const struct jit_device *device, const struct run *run, con
 	env->args = regions;
 	env->arg_values = values;
 	env->num_args = run->num_args;
+	gp_group_find(run->insns, run->num_insns, &groups);
+	env->local_bytes = groups.local_bytes;
+	for (int d = 0; d < 3 && groups.any; d++)
+		items /= run->group[d];
 	device->grid(image, env, &grid, items, &faults);
 	outcome->faults = faults.count;
 	outcome->fault = faults.count ? faults.reason : 0;

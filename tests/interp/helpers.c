@@ -386,7 +386,13 @@ void interp_call(struct machine *m, uint32_t number)
 	uint64_t arg[5];
 
 	memcpy(arg, &m->reg[1], sizeof(arg));
-	dispatch(m, number, arg);
+	if (number >= GPGPU_HELPER_barrier && number <= GPGPU_HELPER_scan_before) {
+		m->wait = number; /* groups.c */
+		m->give = arg[0];
+		m->second = arg[1];
+	} else {
+		dispatch(m, number, arg);
+	}
 	if (m->tailed)
 		return;
 	for (int i = 1; i <= 5; i++)

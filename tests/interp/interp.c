@@ -50,6 +50,10 @@ static uint8_t *region(struct machine *m, uint32_t number, uint64_t *high, bool 
 		*high = m->end; /* from the slot's start: the room in front of the packet is the item's too */
 		return m->packet->slot;
 	}
+	if (number == REGION_LOCAL && m->local) {
+		*high = m->local_size;
+		return m->local;
+	}
 	if (number >= REGION_ARG && number < REGION_ARG + m->num_args && m->args[number - REGION_ARG].base) {
 		*high = m->args[number - REGION_ARG].size;
 		*writable = m->args[number - REGION_ARG].writable;
@@ -81,7 +85,7 @@ uint8_t *interp_mem(struct machine *m, uint64_t address, uint64_t size, bool wri
 		/* Below the running function's lies what calls left behind. */
 		interp_looks.numbers |= !in || offset < POINTER_OFFSET(m->reg[10]) - FRAME_BYTES;
 		base = in ? base : NULL;
-	} else if (POINTER_REGION(address) == REGION_SLOT && offset < m->meta) {
+	} else if (POINTER_REGION(address) == REGION_SLOT && m->packet && offset < m->meta) {
 		interp_looks.numbers = true;
 	}
 	if (!base || offset > high || high - offset < size || (write && !writable)) {
@@ -336,6 +340,10 @@ static void load_imm64(struct machine *m, const struct bpf_insn *insn)
 						: POINTER(REGION_VALUE + low, high);
 		m->pc++;
 		return;
+	case VIRTIO_GPGPU_LD_LOCAL:
+		m->reg[insn->dst_reg] = POINTER(REGION_LOCAL, low);
+		m->pc++;
+		return;
 	case BPF_PSEUDO_FUNC:
 		if ((int64_t)m->pc + 1 + (int32_t)low < 0 ||
 		    m->pc + 1 + (int64_t)(int32_t)low >= m->num_insns) {
@@ -516,7 +524,7 @@ static bool step(struct machine *m)
 {
 	const struct bpf_insn *insn = &m->insns[m->pc];
 
-	if (insn->dst_reg > 10 || insn->src_reg > 10) {
+	if (insn->dst_reg > 10 || (insn->src_reg > 10 && BPF_CLASS(insn->code) != BPF_LD)) {
 		fault(m, VIRTIO_GPGPU_R_REGISTER);
 		return false;
 	}
@@ -611,7 +619,7 @@ static void go_on(struct machine *m)
 		m->env->steps++;
 		if (m->env->trace ? traced_step(m) : step(m))
 			break;
-		if (m->fault)
+		if (m->fault || m->wait)
 			break;
 	}
 }
@@ -694,6 +702,26 @@ bool interp_xdp(struct interp_env *env, const struct interp_packet *packet, stru
 	result->data_len = m.end - m.data;
 	result->meta_len = (uint16_t)(m.data - m.meta);
 	return finish(&m, result);
+}
+
+void interp_begin(struct machine *m, struct interp_env *env, const struct interp_arg *args, uint32_t num_args,
+		  const struct interp_grid *grid, uint64_t item)
+{
+	m->env = env;
+	m->args = args;
+	m->num_args = num_args;
+	m->grid = grid;
+	m->global[0] = item % grid->size[0];
+	m->global[1] = item / grid->size[0] % grid->size[1];
+	m->global[2] = item / grid->size[0] / grid->size[1];
+	m->fuel = env->fuel;
+	start(m, env->insns, env->num_insns);
+}
+
+void interp_go_on(struct machine *m)
+{
+	go_on(m);
+	m->ended = !m->wait;
 }
 
 bool interp_item(struct interp_env *env, const struct interp_arg *args, uint32_t num_args,

@@ -167,6 +167,15 @@ bool interp_item(struct interp_env *env, const struct interp_arg *args, uint32_t
 		 const struct interp_grid *grid, uint64_t item, struct interp_result *result);
 
 /*
+ * interp_groups() - whether a kernel has to be run by groups: it has local memory or calls a helper of the group.
+ * interp_group() - run group @number (x fastest) of it. @results: one for each item, in the order of their numbers in the
+ * group.
+ */
+bool interp_groups(const struct bpf_insn *insns, uint32_t num_insns);
+void interp_group(struct interp_env *env, const struct interp_arg *args, uint32_t num_args,
+		  const struct interp_grid *grid, uint64_t number, struct interp_result *results);
+
+/*
  * interp_alu() - one ALU or ALU64 instruction as a function, for tests of their own.
  * Return: false if the encoding is not in RFC 9669.
  */

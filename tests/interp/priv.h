@@ -22,6 +22,7 @@
 #define REGION_CONTEXT		     REGION_NUMBER(0x0a01u, 1u)
 #define REGION_STACK		     REGION_NUMBER(0x0a02u, 2u)
 #define REGION_SLOT		     REGION_NUMBER(0x0a03u, 3u)
+#define REGION_LOCAL		     REGION_NUMBER(0x0a04u, 3u)
 #define REGION_ARG		     REGION_NUMBER(0x0b00u, 8u)
 #define REGION_VALUE		     REGION_NUMBER(0x0c00u, 32u)
 #define REGION_MAP		     REGION_NUMBER(0x0d00u, 4096u)
@@ -94,7 +95,18 @@ struct machine {
 	const struct interp_arg *args;
 	uint32_t num_args;
 	uint64_t global[3];
+	/* group programs */
+	uint8_t *local;
+	uint64_t local_size;
+	uint32_t wait; /* helper of the group that the item has come to, or 0 */
+	uint64_t give, second; /* its arguments */
+	bool ended;
 };
+
+/* interp_begin() - an item at its start. interp_go_on() - until it ends, faults, or waits. */
+void interp_begin(struct machine *m, struct interp_env *env, const struct interp_arg *args, uint32_t num_args,
+		  const struct interp_grid *grid, uint64_t item);
+void interp_go_on(struct machine *m);
 
 /*
  * interp_mem() - the one way to memory.
