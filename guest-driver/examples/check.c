@@ -21,8 +21,17 @@ static const struct {
 	const char *name;
 	void (*run)(struct gpgpu_device *dev, const char *out);
 } checks[] = {
-	{ "saxpy", check_saxpy },	    { "sha256", check_sha256 },	      { "matmul", check_matmul },
-	{ "mandelbrot", check_mandelbrot }, { "histogram", check_histogram },
+	{ "saxpy", check_saxpy },
+	{ "sha256", check_sha256 },
+	{ "matmul", check_matmul },
+	{ "mandelbrot", check_mandelbrot },
+	{ "histogram", check_histogram },
+	/* kernels with work groups, which the CPU device runs */
+	{ "matmul_tiled", check_matmul_tiled },
+	{ "dot", check_dot },
+	{ "scan", check_scan },
+	{ "histogram_local", check_histogram_local },
+	{ "bitonic", check_bitonic },
 };
 
 #define NUM_CHECKS (sizeof(checks) / sizeof(checks[0]))
@@ -97,11 +106,15 @@ void kernel_value(struct kernel *k, const char *argument, uint64_t value)
 
 void kernel_run(struct kernel *k, uint32_t x, uint32_t y, uint32_t z)
 {
-	const uint32_t grid[3] = { x, y, z };
+	kernel_run_group(k, (uint32_t[]){ x, y, z }, NULL);
+}
+
+void kernel_run_group(struct kernel *k, const uint32_t grid[3], const uint32_t group[3])
+{
 	struct gpgpu_job_result result;
 	struct gpgpu_job *job;
 
-	if (gpgpu_dispatch(k->prog, grid, NULL, k->args, k->num_args, NULL, &job) ||
+	if (gpgpu_dispatch(k->prog, grid, group, k->args, k->num_args, NULL, &job) ||
 	    gpgpu_job_wait(job, -1, &result, NULL, 0))
 		fail("%s", gpgpu_error_message());
 	k->device_ns = result.device_ns;

@@ -33,6 +33,8 @@ void kernel_value(struct kernel *k, const char *argument, uint64_t value);
 
 /* Runs it to its end. */
 void kernel_run(struct kernel *k, uint32_t x, uint32_t y, uint32_t z);
+/* The same by groups of that size, which divides the grid. */
+void kernel_run_group(struct kernel *k, const uint32_t grid[3], const uint32_t group[3]);
 void kernel_free(struct kernel *k);
 
 /* A generator that gives the same numbers every time. */
@@ -48,5 +50,10 @@ void check_matmul(struct gpgpu_device *dev, const char *out);
 void check_mandelbrot(struct gpgpu_device *dev, const char *out);
 void check_histogram(struct gpgpu_device *dev, const char *out);
 void check_saxpy(struct gpgpu_device *dev, const char *out);
+void check_matmul_tiled(struct gpgpu_device *dev, const char *out);
+void check_dot(struct gpgpu_device *dev, const char *out);
+void check_scan(struct gpgpu_device *dev, const char *out);
+void check_histogram_local(struct gpgpu_device *dev, const char *out);
+void check_bitonic(struct gpgpu_device *dev, const char *out);
 
 #endif

@@ -96,6 +96,8 @@ static const struct {
 	REASON(OUT_OF_BOUNDS,	"access out of bounds", "item"),
 	REASON(OUT_OF_FUEL,	"too many instructions executed", "item"),
 	REASON(MISALIGNED,	"atomic on an unaligned address", "item"),
+	REASON(DIVERGENT,	"not all work items of a group get there", "instruction"),
+	REASON(LOCAL_MEMORY,	"local memory too large, or outside of it", "instruction"),
 	REASON(WORKER_DIED,	"its worker died", NULL),
 	REASON(RESET,		"it was reset", NULL),
 	REASON(NO_WORKER,	"it has no worker", NULL),

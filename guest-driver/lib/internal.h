@@ -18,6 +18,7 @@
 
 #define ARRAY_SIZE(a)	     (sizeof(a) / sizeof((a)[0]))
 
+#define LOCAL_SECTION	     ".bss.gpgpu.local" /* GP_LOCAL of gpgpu_bpf.h */
 #define MAX_OBJECT_SIZE	     (64u << 20) /* bytes of an ELF file */
 #define MAX_LINKED_INSNS     65536 /* of one program with its subprograms; a device's limit is lower */
 #define MAX_OBJECT_MAPS	     256

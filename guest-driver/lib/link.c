@@ -8,14 +8,28 @@
  * within a section. References to data become ld_imm64 with BPF_PSEUDO_MAP_FD (a map) or BPF_PSEUDO_MAP_VALUE
  * (global data, offset in the second half); the first imm is the map's index in the object and is exchanged for
  * its handle when the object is loaded. The address of a function, as bpf_loop() takes it, becomes a ld_imm64 with
- * BPF_PSEUDO_FUNC, whose imm counts like a call's.
+ * BPF_PSEUDO_FUNC, whose imm counts like a call's. What lies in LOCAL_SECTION is a group's local memory (GP_LOCAL): its
+ * address is a ld_imm64 of its own kind, with the offset and the section's size. Calls of helpers of the group go by name
+ * in the file, so that the compiler can be told not to move or repeat them, and by number from here on.
  *
  * Instructions are not judged here: that is the device's part. What is checked is what linking itself relies on.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpgpu_bpf.h"
 #include "internal.h"
+#include "virtio_gpgpu.h"
+
+/* Helpers that gpgpu_bpf.h declares as functions. */
+static const struct {
+	const char *name;
+	int number;
+} named_helpers[] = {
+#define NAMED(name) { "gp_" #name, GPGPU_HELPER_##name }
+	NAMED(barrier), NAMED(broadcast), NAMED(shuffle), NAMED(reduce), NAMED(scan), NAMED(scan_before),
+#undef NAMED
+};
 
 #define R_BPF_64_64 1 /* ld_imm64 */
 #define R_BPF_64_32 10 /* call */
@@ -85,6 +99,18 @@ static int place(struct linker *l, size_t symbol)
 	return (int)l->num_funcs - 1;
 }
 
+static bool link_named_helper(struct bpf_insn *insn, const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(named_helpers); i++) {
+		if (strcmp(named_helpers[i].name, name))
+			continue;
+		insn->src_reg = 0;
+		insn->imm = named_helpers[i].number;
+		return true;
+	}
+	return false;
+}
+
 static int link_call(struct linker *l, size_t pos, size_t section, uint64_t next_offset,
 		     const struct elf_reloc *rel)
 {
@@ -97,6 +123,8 @@ static int link_call(struct linker *l, size_t pos, size_t section, uint64_t next
 	if (rel) {
 		const struct elf_symbol *sym = &l->elf->symbols[rel->symbol];
 
+		if (sym->shndx == SHN_UNDEF && link_named_helper(insn, sym->name))
+			return 0;
 		if (sym->shndx == SHN_UNDEF)
 			return gpgpu_fail(-EINVAL,
 					  "%s: program '%.64s' calls '%.64s', which is not in the file: a "
@@ -172,6 +200,22 @@ static int link_function_address(struct linker *l, size_t pos, const struct elf_
 	return 0;
 }
 
+/* Addend and symbol wrap as the machine's own address arithmetic would; the device checks what comes out. */
+static int link_local(const struct linker *l, struct bpf_insn *insn, const struct elf_symbol *sym)
+{
+	uint64_t size = l->elf->sections[sym->shndx].size;
+
+	if (size > VIRTIO_GPGPU_MAX_LOCAL)
+		return gpgpu_fail(
+			-E2BIG,
+			"%s: program '%.64s' has %llu bytes of local memory (GP_LOCAL), at most %u are possible",
+			l->elf->name, l->prog, (unsigned long long)size, VIRTIO_GPGPU_MAX_LOCAL);
+	insn->src_reg = VIRTIO_GPGPU_LD_LOCAL;
+	insn->imm = (int)((uint32_t)insn->imm + (uint32_t)sym->value);
+	insn[1].imm = (int)size;
+	return 0;
+}
+
 static int link_data(struct linker *l, size_t pos, const struct elf_reloc *rel)
 {
 	struct elf_symbol *sym = &l->elf->symbols[rel->symbol];
@@ -189,6 +233,8 @@ static int link_data(struct linker *l, size_t pos, const struct elf_reloc *rel)
 				  l->elf->name, l->prog, sym->name);
 	if (elf_is_code(&l->elf->sections[sym->shndx]))
 		return link_function_address(l, pos, sym);
+	if (!strcmp(l->elf->sections[sym->shndx].name, LOCAL_SECTION))
+		return link_local(l, insn, sym);
 	map = find_map(l, sym, &is_data);
 	if (map < 0)
 		return map;

@@ -105,6 +105,8 @@ static bool is_data_section(const struct elf_section *s)
 {
 	static const char *const names[] = { ".rodata", ".data", ".bss" };
 
+	if (!strcmp(s->name, LOCAL_SECTION))
+		return false; /* not the object's, but each group's */
 	if (!(s->flags & SHF_ALLOC) || (s->type != SHT_PROGBITS && s->type != SHT_NOBITS) || s->size == 0)
 		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
