@@ -81,6 +81,9 @@ static uint64_t f64(double f)
 	return bits;
 }
 
+/* Helpers of the group, the last ones, are functions that a loader makes helpers of (tests/unit/test_groups.c). */
+#define GROUP_HELPERS (GPGPU_HELPER_scan_before - GPGPU_HELPER_barrier + 1)
+
 static void every(Elf *elf)
 {
 	/* What work item 7 of 12 in groups of 5 sees. */
@@ -117,7 +120,7 @@ static void every(Elf *elf)
 		expect[n++] = f64(functions[i]);
 	find(elf, "gpgpu/every", &env);
 	check(interp_item(&env, args, 1, &grid, 7, &result), "every helper is callable");
-	check(n == sizeof(names) / sizeof(names[0]), "every helper is looked at");
+	check(n + GROUP_HELPERS == sizeof(names) / sizeof(names[0]), "every helper is looked at");
 	for (uint32_t i = 0; i < n; i++)
 		check(out[i] == expect[i], names[i]);
 }
