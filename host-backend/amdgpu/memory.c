@@ -14,6 +14,7 @@
  *    PCI Express's, which knows no minimum, and need not exist at all.
  *  - HOST_RO: the host's memory that the GPU cannot write, and that is not cached in its L2 (MTYPE_UC): what the CPU changes
  *    there is seen by a program that is running and looks past its own caches (*env.stop).
+ *  - TABLE: as HOST, but the GPU cannot write it.
  * None can be executed; code has buffer objects of its own (load.c).
  *
  * Cleared three times over: the driver clears what comes from the card (asked for by AMDGPU_GEM_CREATE_VRAM_CLEARED; newer
@@ -49,6 +50,7 @@ static const struct {
 					AMDGPU_VM_MTYPE_DEFAULT },
 	[GP_GPU_MEM_HOST] = { AMDGPU_GEM_DOMAIN_GTT, 0,
 			      AMDGPU_VM_PAGE_READABLE | AMDGPU_VM_PAGE_WRITEABLE | AMDGPU_VM_MTYPE_DEFAULT },
+	[GP_GPU_MEM_TABLE] = { AMDGPU_GEM_DOMAIN_GTT, 0, AMDGPU_VM_PAGE_READABLE | AMDGPU_VM_MTYPE_DEFAULT },
 	[GP_GPU_MEM_HOST_RO] = { AMDGPU_GEM_DOMAIN_GTT, 0, AMDGPU_VM_PAGE_READABLE | AMDGPU_VM_MTYPE_UC },
 };
 

@@ -23,7 +23,7 @@ struct gp_program;
 /* What memory is for that programs see. */
 enum gp_mem {
 	GP_MEM_DEVICE, /* near to whatever runs programs; the engine writes it before any of them sees it, then no more */
-	GP_MEM_HOST, /* the engine and programs use it at the same time */
+	GP_MEM_HOST, /* the engine uses it while programs read it, who see changes from their next slice on at the latest */
 };
 
 struct gp_device_ops {
@@ -47,8 +47,8 @@ struct gp_device_ops {
 	 * or the item takes much longer than a slice. Engine's lock held.
 	 */
 	void (*interrupt)(struct gp_device *device, struct gpgpu_session *session, struct gp_job *job);
-	/* watch() - end slices that have run for too long; called every few ms. Engine's lock held. */
-	void (*watch)(struct gp_device *device, uint64_t now);
+	/* watch() - end slices that have run for too long; called every few ms. Engine's lock held. Return: something runs. */
+	bool (*watch)(struct gp_device *device, uint64_t now);
 	/* help() - as kick(), but a single small job may be run here. Engine's lock held, not all the time. */
 	void (*help)(struct gp_device *device);
 

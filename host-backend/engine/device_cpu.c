@@ -261,7 +261,7 @@ static void cpu_interrupt(struct gp_device *dev, struct gpgpu_session *session, 
 	}
 }
 
-static void cpu_watch(struct gp_device *dev, uint64_t now)
+static bool cpu_watch(struct gp_device *dev, uint64_t now)
 {
 	for (uint32_t i = 0; i < dev->num_slots; i++) {
 		struct slot *slot = &dev->slots[i];
@@ -271,6 +271,7 @@ static void cpu_watch(struct gp_device *dev, uint64_t now)
 		else if (slot->job && now > slot->deadline)
 			stop_slot(slot, GP_STOP_SOON);
 	}
+	return dev->running;
 }
 
 static void cpu_destroy(struct gp_device *dev)

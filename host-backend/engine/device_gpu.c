@@ -19,9 +19,13 @@
  * goes as far as its waves get, loses no work because the host was busy. Where the clock cannot be read, and from STUCK_NS
  * on whatever it says, the host's counts.
  *
+ * A launch counts as hanging only while the waiter waits for it, and has looked again and again: neither what it has to
+ * do with those that have ended, nor a host that gives us no processor, makes a GPU a lost one.
+ *
  * The kernel of map operations is large and takes the compiler seconds, which nobody who starts a virtual machine should
- * wait for: it is made by a thread of its own, and what needs it waits. On a busy host it may miss the compiler's limit of
- * time: it is asked for again, MAKE_TRIES times in all.
+ * wait for: it is made by a thread of its own, and what needs it waits (`calls`, `later`), but neither the submitter nor the
+ * waiter does. On a busy host it may miss the compiler's limit of time: it is asked for again, MAKE_TRIES times in all. A look
+ * for what programs have left is given up where somebody waits for its slice.
  *
  * Loss: operations return -ENODEV. The waiter answers what was in flight with S_DEVICE_LOST, and asks the GPU to recover. If
  * memory has kept what it held, all goes on with what had not been queued. Otherwise the device is `gone`: jobs
@@ -44,6 +48,7 @@
 #define STUCK_NS    60000000000ull
 #define LOOK_NS	    20000000ull /* before which nobody looks how long a launch takes */
 #define WAIT_NS	    200000000ull
+#define HANG_WAITS  ((uint32_t)(HANG_NS / WAIT_NS / 2)) /* without an end, at least */
 #define RETRY_NS    1000000ull /* when the driver has no memory */
 #define MAX_TRIES   2000
 #define MAX_ENDS    16
@@ -69,6 +74,44 @@ static void move_all(struct list *from, struct list *to)
 		list_add_tail(to, link);
 }
 
+/* It is told to end where somebody waits for that. Engine's lock, as of all that changes it. */
+static void hurry(struct gpu_launch *launch)
+{
+	const struct gp_job *job = launch->slice ? launch->slice->job : NULL;
+
+	if (!job || (!job->cancelled && !job->session->waited_for))
+		return;
+	launch->hurry = true;
+	gp_gpu_stop(launch, job->cancelled ? GP_STOP_NOW : GP_STOP_SOON);
+}
+
+/* Those of @from are to be queued, once there is code for them. Engine's lock. */
+static void make_ready(struct gp_device *dev, struct list *from)
+{
+	struct list *link;
+
+	while ((link = list_pop(from))) {
+		struct gpu_launch *launch = container_of(link, struct gpu_launch, link);
+		bool look = launch->kind == GPU_LOOK;
+
+		hurry(launch);
+		if (look)
+			launch->code = dev->map_kernel;
+		launch->skip = look && !launch->code && launch->hurry;
+		list_add_tail(launch->code || launch->skip || dev->gone ? &dev->ready : &dev->later, link);
+	}
+}
+
+/* Those that have waited for a map kernel, or do so in vain. Engine's lock. */
+static void try_later(struct gp_device *dev)
+{
+	struct list later;
+
+	list_init(&later);
+	move_all(&dev->later, &later);
+	make_ready(dev, &later);
+}
+
 /* A launch has ended, or will not for what @status says. No lock held. */
 static void end_launch(struct gp_device *dev, struct gpu_launch *launch, uint64_t ns, uint32_t status)
 {
@@ -85,7 +128,7 @@ static void end_launch(struct gp_device *dev, struct gpu_launch *launch, uint64_
 		return;
 	}
 	pthread_mutex_lock(&dev->engine->lock);
-	move_all(&ready, &dev->ready);
+	make_ready(dev, &ready);
 	pthread_cond_signal(&dev->wake);
 	pthread_mutex_unlock(&dev->engine->lock);
 }
@@ -120,7 +163,7 @@ static bool begin_slice(struct gp_device *dev, uint64_t *wake)
 		gp_gpu_slice_finish(dev, slice);
 
 	pthread_mutex_lock(&engine->lock);
-	move_all(&ready, &dev->ready);
+	make_ready(dev, &ready);
 	return true;
 }
 
@@ -188,17 +231,18 @@ static void give_up(struct gp_device *dev, struct gpu_launch *launch, uint32_t s
 /* Queues @launch. Engine's lock held, not all the time. */
 static void queue_launch(struct gp_device *dev, struct gpu_launch *launch, uint64_t *wake)
 {
-	struct gp_launch *args = launch->args;
-	uint32_t groups = (uint32_t)((args->count + args->group - 1) / args->group);
+	uint32_t group = dev->info.wave, groups = (uint32_t)((launch->count + group - 1) / group);
 	int err;
 
 	*wake = UINT64_MAX;
 	dev->launching = true;
 	pthread_mutex_unlock(&dev->engine->lock);
-	err = dev->ops->launch(dev->gpu, launch->code, (uintptr_t)args, groups, args->group, &launch->ticket);
+	err = dev->ops->launch(dev->gpu, launch->code, (uintptr_t)launch->args, groups, group,
+			       &launch->ticket);
 	pthread_mutex_lock(&dev->engine->lock);
 	dev->launching = false;
 	pthread_cond_signal(&dev->flying);
+	hurry(launch); /* it was in no list meanwhile */
 	if (!err) {
 		list_add_tail(&dev->launches, &launch->link);
 		dev->in_flight++;
@@ -219,27 +263,36 @@ static void queue_launch(struct gp_device *dev, struct gpu_launch *launch, uint6
 	*wake = gp_now() + RETRY_NS;
 }
 
+/* The first that is ready, or NULL. */
+static struct gpu_launch *first_ready(const struct gp_device *dev)
+{
+	return list_empty(&dev->ready) ? NULL : container_of(dev->ready.next, struct gpu_launch, link);
+}
+
 static void *submit_thread(void *opaque)
 {
 	struct gp_device *dev = opaque;
 	struct gpgpu_engine *engine = dev->engine;
+	struct gpu_launch *launch;
 
 	pthread_mutex_lock(&engine->lock);
 	while (!dev->quit) {
 		uint64_t wake = UINT64_MAX;
 
+		launch = first_ready(dev);
 		if (dev->lost && !dev->gone) {
 			pthread_cond_signal(&dev->flying);
 			sleep_until(dev, wake);
-		} else if (!list_empty(&dev->ready) && dev->gone) {
-			give_up(dev, container_of(list_pop(&dev->ready), struct gpu_launch, link),
-				VIRTIO_GPGPU_S_DEVICE_LOST);
-		} else if (!list_empty(&dev->ready) && !dev->full && dev->in_flight < dev->info.depth) {
-			queue_launch(dev, container_of(list_pop(&dev->ready), struct gpu_launch, link),
-				     &wake);
+		} else if (launch && (dev->gone || launch->skip)) {
+			list_del(&launch->link);
+			give_up(dev, launch,
+				dev->gone ? VIRTIO_GPGPU_S_DEVICE_LOST : VIRTIO_GPGPU_S_NO_MEMORY);
+		} else if (launch && !dev->full && dev->in_flight < dev->info.depth) {
+			list_del(&launch->link);
+			queue_launch(dev, launch, &wake);
 			if (wake != UINT64_MAX && !dev->lost)
 				sleep_until(dev, wake);
-		} else if (!list_empty(&dev->ready) || !find_work(dev, &wake)) {
+		} else if (launch || !find_work(dev, &wake)) {
 			sleep_until(dev, wake);
 		}
 	}
@@ -343,6 +396,7 @@ static void deal_with_loss(struct gp_device *dev)
 	dev->gone = !back || !contents;
 	if (dev->gone)
 		dev->lost_reason = VIRTIO_GPGPU_R_WORKER_DIED;
+	try_later(dev);
 	pthread_cond_signal(&dev->wake);
 }
 
@@ -364,13 +418,19 @@ static void *wait_thread(void *opaque)
 			pthread_cond_wait(&dev->flying, &engine->lock);
 			continue;
 		}
+		dev->waiting = true;
 		pthread_mutex_unlock(&engine->lock);
 		num = dev->ops->wait(dev->gpu, WAIT_NS, ends, MAX_ENDS);
-		if (num > 0)
-			take_ends(dev, ends, num);
 		pthread_mutex_lock(&engine->lock);
+		dev->waiting = !num;
+		dev->fruitless = num ? 0 : dev->fruitless + 1;
 		if (num < 0)
 			dev->lost = true;
+		if (num <= 0)
+			continue;
+		pthread_mutex_unlock(&engine->lock);
+		take_ends(dev, ends, num);
+		pthread_mutex_lock(&engine->lock);
 	}
 	pthread_mutex_unlock(&engine->lock);
 	return NULL;
@@ -383,24 +443,15 @@ static void gpu_kick(struct gp_device *dev)
 	pthread_cond_signal(&dev->wake);
 }
 
-static void stop_for(struct gpu_launch *launch, const struct gpgpu_session *session, const struct gp_job *job)
-{
-	const struct gp_job *of = launch->slice ? launch->slice->job : NULL;
-
-	if (!of || of->session != session || (job && of != job))
-		return;
-	launch->hurry = true;
-	gp_gpu_stop(launch, of->cancelled ? GP_STOP_NOW : GP_STOP_SOON);
-}
-
+/* Whose slices are to end is known: the job is cancelled, or the session waited for. Others are as they were. */
 static void gpu_interrupt(struct gp_device *dev, struct gpgpu_session *session, struct gp_job *job)
 {
-	struct list *pos, *next;
+	struct list *pos;
 
-	list_for_each_safe(pos, next, &dev->launches)
-		stop_for(container_of(pos, struct gpu_launch, link), session, job);
-	list_for_each_safe(pos, next, &dev->ready)
-		stop_for(container_of(pos, struct gpu_launch, link), session, job);
+	list_for_each(pos, &dev->launches) hurry(container_of(pos, struct gpu_launch, link));
+	list_for_each(pos, &dev->ready) hurry(container_of(pos, struct gpu_launch, link));
+	try_later(dev);
+	pthread_cond_signal(&dev->wake);
 }
 
 /* The oldest that is on the GPU, or NULL. Engine's lock. */
@@ -411,27 +462,30 @@ static struct gpu_launch *oldest(const struct gp_device *dev)
 	return container_of(dev->launches.next, struct gpu_launch, link);
 }
 
-static void gpu_watch(struct gp_device *dev, uint64_t now)
+static bool gpu_watch(struct gp_device *dev, uint64_t now)
 {
 	struct gpu_launch *launch = oldest(dev);
 	uint64_t took, ran, limit, ticket, ticks;
 	bool known;
 
 	if (!launch)
-		return;
-	if (!launch->front)
+		return !list_empty(&dev->launches);
+	/* It may have ended long ago. */
+	if (!launch->front || !dev->waiting) {
 		launch->front = now;
+		launch->looked = false;
+	}
 	took = now - launch->front;
 	limit = launch->hurry ? PATIENCE_NS : LAUNCH_NS;
 	if (took <= (launch->looked ? limit : LOOK_NS))
-		return;
+		return true;
 	ticket = launch->ticket;
 	pthread_mutex_unlock(&dev->engine->lock);
 	known = dev->ops->ticks(dev->gpu, &ticks);
 	pthread_mutex_lock(&dev->engine->lock);
 	launch = oldest(dev);
-	if (!launch || launch->ticket != ticket)
-		return;
+	if (!launch || launch->ticket != ticket || !dev->waiting)
+		return true;
 	if (known && !launch->looked) {
 		launch->looked = true;
 		launch->ticks = ticks;
@@ -443,17 +497,18 @@ static void gpu_watch(struct gp_device *dev, uint64_t now)
 			      : 0;
 	if (ran > (launch->hurry ? PATIENCE_NS : LAUNCH_NS))
 		gp_gpu_stop(launch, GP_STOP_NOW);
-	if (ran > HANG_NS) {
+	if (ran > HANG_NS && dev->fruitless >= HANG_WAITS) {
 		dev->lost = dev->hung = true;
 		dev->ops->wake(dev->gpu);
 	}
+	return true;
 }
 
 static void *gpu_alloc(struct gp_device *dev, uint64_t size, enum gp_mem mem)
 {
 	if (!size || size > 1ull << 42)
 		return NULL;
-	return dev->ops->alloc(dev->gpu, size, mem == GP_MEM_DEVICE ? GP_GPU_MEM_DEVICE : GP_GPU_MEM_HOST);
+	return dev->ops->alloc(dev->gpu, size, mem == GP_MEM_DEVICE ? GP_GPU_MEM_DEVICE : GP_GPU_MEM_TABLE);
 }
 
 static void gpu_free(struct gp_device *dev, void *base, uint64_t size)
@@ -504,6 +559,7 @@ static void gpu_map_call(struct gp_device *dev, struct gp_map_call *call)
 {
 	pthread_mutex_lock(&dev->engine->lock);
 	list_add_tail(&dev->calls, &call->link);
+	gp_timer_wake(dev->engine); /* it watches over what runs */
 	pthread_cond_signal(&dev->wake);
 	pthread_mutex_unlock(&dev->engine->lock);
 }
@@ -530,7 +586,6 @@ static void gpu_destroy(struct gp_device *dev)
 	g_ptr_array_unref(dev->stops);
 	g_ptr_array_unref(dev->stop_pages);
 	dev->ops->close(dev->gpu);
-	pthread_cond_destroy(&dev->made);
 	pthread_cond_destroy(&dev->flying);
 	pthread_cond_destroy(&dev->wake);
 	pthread_mutex_destroy(&dev->blocks_lock);
@@ -549,6 +604,7 @@ static struct gp_device *gpu_create(struct gpgpu_engine *engine, const struct gp
 	dev->lost_opaque = options->lost_opaque;
 	list_init(&dev->launches);
 	list_init(&dev->ready);
+	list_init(&dev->later);
 	list_init(&dev->calls);
 	dev->gpu = dev->ops->open(where, &dev->info, error);
 	if (!dev->gpu) {
@@ -562,7 +618,6 @@ static struct gp_device *gpu_create(struct gpgpu_engine *engine, const struct gp
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&dev->wake, &attr);
 	pthread_cond_init(&dev->flying, &attr);
-	pthread_cond_init(&dev->made, &attr);
 	pthread_condattr_destroy(&attr);
 	g_strlcpy(engine->title, dev->info.title, sizeof(engine->title));
 	g_strlcpy(engine->target, dev->info.target, sizeof(engine->target));
@@ -588,18 +643,6 @@ static struct gp_gpu_code *make_kernel(struct gp_device *dev, enum gp_kernel ker
 	return code;
 }
 
-struct gp_gpu_code *gp_gpu_map_kernel(struct gp_device *dev)
-{
-	struct gp_gpu_code *code;
-
-	pthread_mutex_lock(&dev->engine->lock);
-	while (!dev->map_kernel && !dev->map_kernel_failed)
-		pthread_cond_wait(&dev->made, &dev->engine->lock);
-	code = dev->map_kernel;
-	pthread_mutex_unlock(&dev->engine->lock);
-	return code;
-}
-
 /* There is no map kernel, and never will be: maps cannot be used, which is as if the device were lost. */
 static void make_failed(struct gp_device *dev, const char *why)
 {
@@ -611,7 +654,7 @@ static void make_failed(struct gp_device *dev, const char *why)
 	tell = dev->lost_fn && !dev->stopping;
 	dev->gone = true;
 	dev->lost_reason = VIRTIO_GPGPU_R_WORKER_DIED;
-	pthread_cond_broadcast(&dev->made);
+	try_later(dev);
 	pthread_cond_signal(&dev->wake);
 	pthread_mutex_unlock(&dev->engine->lock);
 	g_snprintf(text, sizeof(text), "a part of the device's own does not load: %s", why);
@@ -638,7 +681,7 @@ static void *make_thread(void *opaque)
 	}
 	pthread_mutex_lock(&dev->engine->lock);
 	dev->map_kernel = code;
-	pthread_cond_broadcast(&dev->made);
+	try_later(dev);
 	pthread_cond_signal(&dev->wake);
 	pthread_mutex_unlock(&dev->engine->lock);
 	return NULL;

@@ -94,8 +94,7 @@ static void *timer_thread(void *opaque)
 		ts.tv_nsec = (long)(wake % 1000000000);
 		pthread_cond_timedwait(&engine->timer_cond, &engine->lock, &ts);
 		now = gp_now();
-		engine->ops->watch(engine->device, now);
-		if (engine->sched.entries)
+		if (engine->ops->watch(engine->device, now) || engine->sched.entries)
 			idle = 0;
 		else
 			idle++;

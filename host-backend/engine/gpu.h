@@ -31,6 +31,8 @@ enum gp_gpu_mem {
 	GP_GPU_MEM_DEVICE,
 	GP_GPU_MEM_HOST, /* launches and what they refer to: the host's, coherent for both when none is under way */
 	GP_GPU_MEM_HOST_RO, /* the host's, that the GPU only reads, and sees changes of while a launch runs (*env.stop) */
+	/* The host's, that the GPU only reads, and sees changes of in the next launch: so that the CPU can trust it. */
+	GP_GPU_MEM_TABLE,
 };
 
 enum gp_gpu_state {

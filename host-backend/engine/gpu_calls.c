@@ -44,6 +44,7 @@ static void fill_call(struct gpu_block *block, struct gp_map_call *call, struct 
 	}
 }
 
+/* There is a map kernel: the submitter has seen it, and it stays. */
 struct gpu_launch *gp_gpu_calls_launch(struct gp_device *dev, struct list *calls)
 {
 	uint32_t num = 0, num_ops = 0, at = 0;
@@ -76,8 +77,8 @@ struct gpu_launch *gp_gpu_calls_launch(struct gp_device *dev, struct list *calls
 	}
 	launch->args->ops = ops;
 	launch->args->num_ops = num_ops;
-	launch->args->count = 1;
-	launch->code = gp_gpu_map_kernel(dev);
+	gp_gpu_launch_lanes(launch, 1);
+	launch->code = dev->map_kernel;
 	return launch;
 }
 
@@ -86,10 +87,12 @@ static void take_results(struct gp_map_call *call, const struct gp_map_op *ops)
 {
 	for (uint32_t i = 0; i < call->num_ops; i++) {
 		struct gp_map_op *op = &call->ops[i];
+		int64_t result = gp_gpu_read(ops[i].result);
+		uint32_t done = gp_gpu_read(ops[i].done);
 
-		op->result = MIN(ops[i].result, i ? 1 : (int64_t)call->out_bytes);
-		op->done = MIN(ops[i].done, op->count);
-		op->dropped = ops[i].dropped;
+		op->result = MIN(result, i ? 1 : (int64_t)call->out_bytes);
+		op->done = MIN(done, op->count);
+		op->dropped = gp_gpu_read(ops[i].dropped);
 	}
 	if (call->out_bytes)
 		memcpy(call->ops[0].value, call->far_value, call->out_bytes);

@@ -47,14 +47,10 @@ static struct gpu_launch *make_launch(struct gp_device *dev, struct look *look, 
 	uint64_t text_bytes = gp_gpu_room(GP_LOG_ENTRIES * GP_LOG_TEXT);
 	struct gpu_launch *launch =
 		gp_gpu_launch_new(dev, GPU_LOOK, gp_gpu_room(ops_bytes) + logs * text_bytes);
-	struct gp_gpu_code *code = gp_gpu_map_kernel(dev);
 	struct gp_map_op *ops;
 
-	if (!launch || !code) {
-		if (launch)
-			gp_gpu_launch_free(dev, launch);
+	if (!launch)
 		return NULL;
-	}
 	ops = launch->ops = gp_gpu_take(launch->block, ops_bytes);
 	launch->texts = g_new0(const char *, look->ops->len);
 	memcpy(ops, look->ops->data, ops_bytes);
@@ -66,8 +62,7 @@ static struct gpu_launch *make_launch(struct gp_device *dev, struct look *look, 
 	}
 	launch->args->ops = ops;
 	launch->args->num_ops = look->ops->len;
-	launch->args->count = 1;
-	launch->code = code;
+	gp_gpu_launch_lanes(launch, 1);
 	launch->looked_at = g_ptr_array_ref(look->of);
 	return launch;
 }
@@ -100,14 +95,16 @@ void gp_gpu_looked(struct gpu_slice *slice, const struct gpu_launch *launch)
 		const struct gp_map_op *op = &launch->ops[i];
 		const char *texts = launch->texts[i];
 		void *of = g_ptr_array_index(launch->looked_at, i);
-		uint32_t lines = MIN(op->done, GP_LOG_ENTRIES);
+		uint32_t lines = gp_gpu_read(op->done);
 
-		if (!texts && op->result)
+		lines = MIN(lines, GP_LOG_ENTRIES);
+		if (!texts && gp_gpu_read(op->result))
 			gp_records_found(s, of);
 		for (uint32_t line = 0; texts && line < lines; line++) {
 			char text[GP_LOG_TEXT];
 
-			g_strlcpy(text, texts + (size_t)line * GP_LOG_TEXT, sizeof(text));
+			memcpy(text, texts + (size_t)line * GP_LOG_TEXT, sizeof(text));
+			text[sizeof(text) - 1] = 0;
 			gp_prints_line(s, of, text);
 		}
 	}

@@ -35,6 +35,7 @@ struct gpu_launch {
 	struct gp_gpu_code *code;
 	struct gpu_block *block; /* where the rest lies */
 	struct gp_launch *args;
+	uint64_t count; /* lanes that do something; in `args`, too */
 	uint32_t *stop; /* enum gp_stop; in memory that the GPU only reads */
 	struct gpu_slice *slice; /* but of CALLS */
 	struct gp_program *prog; /* PACKETS */
@@ -52,6 +53,7 @@ struct gpu_launch {
 	uint64_t ticks;
 	uint32_t tries; /* to queue it, while the driver had no memory */
 	bool hurry; /* somebody waits for it */
+	bool skip; /* it need not be run: nobody has the time */
 };
 
 /* A packet whose program has ended with a tail call. */
@@ -102,17 +104,20 @@ struct gp_device {
 	uint64_t blocks_kept; /* bytes */
 	GPtrArray *stops; /* words for enum gp_stop that no launch has */
 	GPtrArray *stop_pages; /* that they are in */
+	uint64_t staged; /* bytes: copies that jobs work on */
 
 	/* engine's lock */
 	struct gp_gpu_code *map_kernel; /* NULL: it is being made, or could not be */
 	bool map_kernel_failed, stopping;
-	pthread_cond_t made; /* one of these is set */
 	pthread_cond_t wake; /* the submitter's */
 	pthread_cond_t flying; /* the waiter's: there is something to wait for */
 	struct list launches; /* queued on the GPU, oldest first */
 	struct list ready; /* to be queued before anything new */
+	struct list later; /* when there is a map kernel */
 	struct list calls; /* struct gp_map_call */
 	uint32_t in_flight; /* launches */
+	bool waiting; /* the waiter waits, and does not deal with what has ended */
+	uint32_t fruitless; /* waits since a launch last ended */
 	uint64_t planned_ns; /* of slices that have begun and not ended */
 	bool launching; /* the submitter is about to add one to `launches` */
 	bool full; /* the GPU takes no more until one has ended */
@@ -132,8 +137,11 @@ static inline uint32_t gp_gpu_reason(const struct gp_device *dev, uint32_t statu
 	return status == VIRTIO_GPGPU_S_DEVICE_LOST ? dev->lost_reason : VIRTIO_GPGPU_R_HOST_MEMORY;
 }
 
-/* device_gpu.c: gp_gpu_map_kernel() - wait until there is one. No lock held. Return: NULL: there will be none. */
-struct gp_gpu_code *gp_gpu_map_kernel(struct gp_device *dev);
+/*
+ * gp_gpu_read() - what a launch has left in its memory. A launch that runs now may write there, if its program got out of its
+ * bounds: so it is read once, and what was read is checked.
+ */
+#define gp_gpu_read(member) __atomic_load_n(&(member), __ATOMIC_RELAXED)
 
 /* gpu_memory.c: blocks. Any thread. */
 
@@ -159,6 +167,11 @@ void gp_gpu_stop_word_put(struct gp_device *dev, uint32_t *word);
  */
 struct gpu_launch *gp_gpu_launch_new(struct gp_device *dev, enum gpu_launch_kind kind, uint64_t room);
 void gp_gpu_launch_free(struct gp_device *dev, struct gpu_launch *launch);
+/* gp_gpu_launch_lanes() - how many it has. */
+static inline void gp_gpu_launch_lanes(struct gpu_launch *launch, uint64_t count)
+{
+	launch->args->count = launch->count = count;
+}
 /* gp_gpu_clock() - the clock of what is launched now. The submitter. */
 void gp_gpu_clock(struct gp_device *dev, struct gp_clock *clock);
 /* gp_gpu_stop() - tell a launch to end. Engine's lock. */
@@ -192,7 +205,7 @@ bool gp_gpu_tails_launch(struct gp_device *dev, struct gpu_slice *slice, struct 
 struct gpu_launch *gp_gpu_packets(struct gp_device *dev, struct gpu_slice *slice, struct gp_program *prog,
 				  const uint32_t *order, uint32_t count, uint64_t room);
 
-/* gpu_look.c: what programs have left to be read */
+/* gpu_look.c: what programs have left to be read. Its code is the map kernel's, when there is one: not filled in. */
 struct gpu_launch *gp_gpu_look(struct gp_device *dev, struct gpu_slice *slice);
 void gp_gpu_looked(struct gpu_slice *slice, const struct gpu_launch *launch);
 

@@ -76,7 +76,7 @@ static bool begin_grid(struct gp_device *dev, struct gpu_slice *slice, struct li
 	env->stop = launch->stop;
 	launch->args->grid = job->grid;
 	launch->args->first = slice->chunk.first;
-	launch->args->count = slice->chunk.count;
+	gp_gpu_launch_lanes(launch, slice->chunk.count);
 	launch->code = job->prog->code;
 	add(slice, launch, ready);
 	return true;
@@ -84,16 +84,17 @@ static bool begin_grid(struct gp_device *dev, struct gpu_slice *slice, struct li
 
 static void end_grid(struct gpu_slice *slice, const struct gpu_launch *launch)
 {
-	const struct gp_launch *args = launch->args;
+	uint64_t count = gp_gpu_read(launch->args->fault_count);
+	uint64_t first = gp_gpu_read(launch->args->fault_first);
 
 	slice->chunk.ran = slice->chunk.count;
-	if (!args->fault_count)
+	if (!count)
 		return;
 	slice->chunk.faults = (struct gp_faults){
-		.count = MIN(args->fault_count, slice->chunk.count),
-		.first = slice->chunk.first + (args->fault_first >> 32),
-		.reason = args->fault_first >> 16 & 0xffff,
-		.insn = args->fault_first & 0xffff,
+		.count = MIN(count, slice->chunk.count),
+		.first = slice->chunk.first + MIN(first >> 32, slice->chunk.count - 1),
+		.reason = first >> 16 & 0xffff,
+		.insn = first & 0xffff,
 	};
 }
 
@@ -152,7 +153,7 @@ static bool begin_copy(struct gp_device *dev, struct gpu_slice *slice, struct li
 	if (!launch)
 		return no_memory(slice);
 	launch->args->copy = copy;
-	launch->args->count = (copy.size + GP_COPY_LANE - 1) / GP_COPY_LANE;
+	gp_gpu_launch_lanes(launch, (copy.size + GP_COPY_LANE - 1) / GP_COPY_LANE);
 	launch->code = dev->copy_kernel;
 	add(slice, launch, ready);
 	return true;
@@ -227,7 +228,8 @@ static bool begin_parts(struct gp_device *dev, struct gpu_slice *slice, struct l
 		};
 	}
 	launch->args->parts = launch->parts = parts;
-	launch->args->count = launch->num = num;
+	launch->num = num;
+	gp_gpu_launch_lanes(launch, num);
 	add(slice, launch, ready);
 	return true;
 }
@@ -267,8 +269,9 @@ static void end_parts(struct gpu_slice *slice, const struct gpu_launch *launch)
 	for (uint32_t i = 0; i < launch->num; i++) {
 		const struct gp_part *part = &slice->job->parts[launch->part_of[i]];
 		uint32_t most = MIN(part->end - part->next, MAX_PART_PACKETS);
-		uint32_t ran = MIN(__atomic_load_n(&launch->parts[i].ran, __ATOMIC_RELAXED), most);
+		uint32_t ran = gp_gpu_read(launch->parts[i].ran);
 
+		ran = MIN(ran, most);
 		/* Told to stop before it began even one: that one is what took too long, or nothing would ever get on. */
 		if (!ran && *launch->stop == GP_STOP_NOW) {
 			give_up_packet(slice, part);
@@ -290,13 +293,13 @@ static void end_packets(struct gpu_slice *slice, const struct gpu_launch *launch
 
 static void answer_packet(struct gpu_slice *slice, uint32_t packet)
 {
-	const struct gp_packet_out *out = &slice->out[packet - slice->base];
+	struct gp_packet_out *out = &slice->job->out[packet];
 	uint64_t stride = slice->job->env.stride;
-	struct gp_faults fault = {
-		.count = 1, .first = packet, .reason = out->fault, .insn = out->fault_insn
-	};
+	struct gp_faults fault = { .count = 1, .first = packet };
 
-	slice->job->out[packet] = *out;
+	*out = slice->out[packet - slice->base];
+	fault.reason = out->fault;
+	fault.insn = out->fault_insn;
 	if (slice->staging)
 		memcpy(slice->job->env.slots + packet * stride,
 		       slice->slots + (packet - slice->base) * stride, stride);
@@ -385,9 +388,10 @@ bool gp_gpu_slice_ended(struct gp_device *dev, struct gpu_launch *launch, uint64
 
 	slice->ns += ns;
 	slice->outstanding--;
-	if (status)
+	/* What programs have left is found when another slice ends. */
+	if (status && (launch->kind != GPU_LOOK || status != VIRTIO_GPGPU_S_NO_MEMORY))
 		fail(slice, status, gp_gpu_reason(dev, status));
-	else
+	else if (!status)
 		take_results(slice, launch);
 	gp_gpu_launch_free(dev, launch);
 	if (!slice->outstanding)

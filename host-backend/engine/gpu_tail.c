@@ -39,7 +39,8 @@ struct gpu_launch *gp_gpu_packets(struct gp_device *dev, struct gpu_slice *slice
 	args->env.tail_calls = slice->pass;
 	args->in = slice->in;
 	args->out = slice->out;
-	args->count = launch->num = count;
+	launch->num = count;
+	gp_gpu_launch_lanes(launch, count);
 	if (order) {
 		uint32_t *copy = gp_gpu_take(launch->block, order_bytes);
 
@@ -65,9 +66,9 @@ static void note_packet(struct gpu_slice *slice, const struct gp_program *prog, 
 	struct gp_packet_out *out = &slice->out[packet];
 	struct gpu_tail tail = { .packet = packet };
 
-	if (out->fault != GP_FAULT_TAIL)
+	if (gp_gpu_read(out->fault) != GP_FAULT_TAIL)
 		return;
-	tail.to = gp_tail_target(prog, out->egress_port, out->fault_insn);
+	tail.to = gp_tail_target(prog, gp_gpu_read(out->egress_port), gp_gpu_read(out->fault_insn));
 	/* It may have gone after the program had seen it. */
 	if (tail.to)
 		g_array_append_val(slice->tails, tail);
@@ -107,14 +108,14 @@ static gint by_program(gconstpointer a, gconstpointer b)
 static bool turn_around(const struct gpu_slice *slice, uint32_t packet)
 {
 	struct gp_packet_in *in = &slice->in[packet];
-	const struct gp_packet_out *out = &slice->out[packet];
+	const struct gp_packet_out out = slice->out[packet];
 	uint32_t stride = (uint32_t)slice->job->env.stride;
 
-	in->data_off = out->data_off;
-	in->data_len = out->data_len;
-	in->meta_len = out->meta_len;
-	return in->data_off <= stride && in->data_len <= stride - in->data_off &&
-	       in->meta_len <= in->data_off;
+	in->data_off = out.data_off;
+	in->data_len = out.data_len;
+	in->meta_len = out.meta_len;
+	return out.data_off <= stride && out.data_len <= stride - out.data_off &&
+	       out.meta_len <= out.data_off;
 }
 
 static bool add_launch(struct gp_device *dev, struct gpu_slice *slice, struct gp_program *prog,

@@ -185,16 +185,21 @@ static bool may_show(struct gpgpu_session *s, uint64_t *hidden)
 
 static void show(struct gpgpu_session *s, const struct gp_program *prog, const char *text, uint64_t hidden)
 {
-	char line[128 + GP_LOG_TEXT];
+	char line[128 + GP_LOG_TEXT], clean[GP_LOG_TEXT];
 
 	if (!s->log)
 		return;
+	/* It ends in a log of the host's: no line of its own, no command to whoever shows it. */
+	g_strlcpy(clean, text, sizeof(clean));
+	for (char *at = clean; *at; at++)
+		if (*at < ' ' || *at > '~')
+			*at = '?';
 	if (hidden) {
 		g_snprintf(line, sizeof(line), "%s: %" G_GUINT64_FORMAT " lines of programs were not shown",
 			   s->name, hidden);
 		s->log(s->event_opaque, line);
 	}
-	g_snprintf(line, sizeof(line), "%.64s: program '%s' prints: %s", s->name, prog->name, text);
+	g_snprintf(line, sizeof(line), "%.64s: program '%s' prints: %s", s->name, prog->name, clean);
 	s->log(s->event_opaque, line);
 }
 

@@ -116,7 +116,7 @@ START_TEST(memory_is_zero)
 
 	open_card();
 	for (int round = 0; round < 3; round++)
-		for (int kind = GP_GPU_MEM_DEVICE; kind <= GP_GPU_MEM_HOST_RO; kind++)
+		for (int kind = GP_GPU_MEM_DEVICE; kind <= GP_GPU_MEM_TABLE; kind++)
 			for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
 				at = must_alloc(sizes[i], (enum gp_gpu_mem)kind);
 				ck_assert_uint_eq((uintptr_t)at % 4096, 0);
@@ -385,7 +385,7 @@ START_TEST(no_write)
 	struct copy c;
 	struct args *wrong;
 	uint64_t ticket;
-	void *targets[6];
+	void *targets[7];
 
 	open_card();
 	make_copy(&c, 64);
@@ -395,8 +395,9 @@ START_TEST(no_write)
 	targets[2] = wrong; /* read-only memory */
 	targets[3] = c.code->range.base; /* code */
 	targets[4] = gpu->ring->range.base; /* packets */
-	targets[5] = NULL;
-	for (int i = 0; i < 6; i++) {
+	targets[5] = must_alloc(4096, GP_GPU_MEM_TABLE);
+	targets[6] = NULL;
+	for (int i = 0; i < 7; i++) {
 		*wrong = (struct args){ 1, targets[i], c.in };
 		ck_assert_int_eq(launch(c.code, wrong, 1, &ticket), 0);
 		ck_assert_int_eq(wait_one(&end), -ENODEV);

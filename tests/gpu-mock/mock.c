@@ -211,6 +211,26 @@ static void scribble(struct gp_launch *launch)
 	*launch = garbage;
 }
 
+/* All over HOST memory, but for what stops launches, which others ask for. With `lock`. */
+static void vandalise(struct gp_gpu *gpu)
+{
+	static uint64_t seed = 1;
+	GHashTableIter iter;
+	struct memory *m;
+
+	g_hash_table_iter_init(&iter, gpu->memory);
+	while (g_hash_table_iter_next(&iter, NULL, (void **)&m)) {
+		if (m->mem != GP_GPU_MEM_HOST)
+			continue;
+		if (gp_mock_plan.vandal > 1)
+			memset(m->base, (int)(gp_mock_plan.vandal & 0xff), m->size);
+		for (uint64_t i = 0; gp_mock_plan.vandal == 1 && i + 8 <= m->size; i += 8) {
+			seed = mix(seed + i);
+			memcpy(m->base + i, &seed, 8);
+		}
+	}
+}
+
 /* ------------------------------------------------------------------------- queue */
 
 static void lose(struct gp_gpu *gpu, enum gp_gpu_state state)
@@ -232,7 +252,7 @@ static void sleep_us(uint32_t us)
 static void run_first(struct gp_gpu *gpu)
 {
 	struct queued q = gpu->queue[gpu->head];
-	uint64_t start, lanes = q.launch->count;
+	uint64_t start = 0, lanes = gp_mock_plan.vandal ? 1 : q.launch->count;
 
 	if (gp_mock_plan.lose && !gp_mock_plan.lose_after) {
 		lose(gpu, gp_mock_plan.lose);
@@ -240,6 +260,10 @@ static void run_first(struct gp_gpu *gpu)
 	}
 	if (gp_mock_plan.lose_after)
 		gp_mock_plan.lose_after--;
+	if (gp_mock_plan.vandal) {
+		vandalise(gpu);
+		goto ended;
+	}
 	pthread_mutex_unlock(&gpu->lock);
 	sleep_us(gp_mock_plan.delay_us);
 	start = time_ns(CLOCK_THREAD_CPUTIME_ID); /* what other processes take meanwhile is nobody's */
@@ -249,6 +273,7 @@ static void run_first(struct gp_gpu *gpu)
 	pthread_mutex_lock(&gpu->lock);
 	while (gp_mock_plan.hang && !gpu->quit)
 		pthread_cond_wait(&gpu->work, &gpu->lock);
+ended:
 	gpu->head = (gpu->head + 1) % MAX_DEPTH;
 	gpu->num--;
 	gpu->counts.launches++;
@@ -294,8 +319,9 @@ static int mock_launch(struct gp_gpu *gpu, struct gp_gpu_code *code, uint64_t ar
 	pthread_mutex_lock(&gpu->lock);
 	if (!is_ours(gpu, arg, sizeof(*launch)))
 		die("a launch is not in its memory");
-	if (group != WAVE || launch->group != group || (uint64_t)groups * group < launch->count ||
-	    !launch->count)
+	if (group != WAVE || !groups ||
+	    (!gp_mock_plan.vandal &&
+	     (launch->group != group || (uint64_t)groups * group < launch->count || !launch->count)))
 		die("a launch has too few lanes");
 	if (gpu->state) {
 		err = -ENODEV;

@@ -33,6 +33,11 @@ struct gp_mock_plan {
 	bool keeps_contents; /* what recover() says */
 	bool hang; /* the next launch does not end, whatever it is told */
 	bool no_clock; /* ticks() fails */
+	/*
+	 * As where programs got out of their bounds: launches do nothing of what they are to do, but write all over HOST memory, that
+	 * of launches to come too. 1: random bytes; 0x100 and more: the low byte of it.
+	 */
+	uint32_t vandal;
 };
 
 extern struct gp_mock_plan gp_mock_plan;

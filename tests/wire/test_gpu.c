@@ -248,6 +248,106 @@ START_TEST(pauses)
 }
 END_TEST
 
+/* ------------------------------------------------------------------------ vandals */
+
+enum { PROG_TAIL = 30, PROG_TALKS = 31 };
+
+static void load_talkers(void)
+{
+	const struct bpf_insn tail[] = {
+		LD_MAP(2, MAP_PROGS), MOV(3, 0), CALL(BPF_FUNC_tail_call), MOV(0, XDP_PASS), EXIT(),
+	};
+	const struct bpf_insn talks[] = {
+		INSN(BPF_LD | BPF_IMM | BPF_DW, 1, 0, 0, 0x6e656573), /* "seen" */
+		INSN(0, 0, 0, 0, 0),
+		STX(BPF_DW, 10, 1, -16),
+		MOVR(1, 10),
+		ALU(BPF_ADD, 1, -16),
+		MOV(2, 5),
+		CALL(BPF_FUNC_trace_printk),
+		LD_MAP(1, MAP_RING),
+		MOVR(2, 10),
+		ALU(BPF_ADD, 2, -16),
+		MOV(3, 8),
+		MOV(4, 0),
+		CALL(BPF_FUNC_ringbuf_output),
+		MOV(0, XDP_PASS),
+		EXIT(),
+	};
+
+	check_ok(
+		load_prog(client, PROG_TAIL, VIRTIO_GPGPU_PROG_XDP, tail, G_N_ELEMENTS(tail), NULL, 0, NULL));
+	check_ok(load_prog(client, PROG_TALKS, VIRTIO_GPGPU_PROG_XDP, talks, G_N_ELEMENTS(talks), NULL, 0,
+			   NULL));
+}
+
+/* Of every kind one, at the same time, and operations on maps. Whatever they are answered, they are. */
+static void everything(bool ordered)
+{
+	static const uint32_t progs[] = { PROG_PASS, PROG_COUNT, PROG_TAIL, PROG_TALKS };
+	static struct virtio_gpgpu_packet_desc descs[500];
+	struct virtio_gpgpu_req_map_read read = { .id = MAP_RING, .max_bytes = 4096 };
+	struct virtio_gpgpu_req_map_dump dump = { .id = MAP_HASH, .max_entries = 64 };
+	uint64_t tickets[32], value = 1;
+	uint32_t num = 0, key = 1;
+
+	packet_slots(client, descs, 500);
+	for (uint32_t i = 0; i < G_N_ELEMENTS(progs); i++) {
+		tickets[num] = wire_packets(client, CTX, next_point_on(num), 0, progs[i], BUF_SHM, 0, SLOT,
+					    descs, 500);
+		num++;
+		if (!ordered)
+			continue;
+		tickets[num] = wire_packets(client, CTX, next_point_on(num), VIRTIO_GPGPU_PACKETS_ORDER_FLOW,
+					    progs[i], BUF_SHM, 0, SLOT, descs, 500);
+		num++;
+		tickets[num] = wire_packets(client, CTX, next_point_on(num), VIRTIO_GPGPU_PACKETS_ORDER_ALL,
+					    progs[i], BUF_SHM, 0, SLOT, descs, 100);
+		num++;
+	}
+	tickets[num] = dispatch_add(CTX, next_point_on(num), 3000, 0, 41);
+	num++;
+	tickets[num] = wire_copy(client, CTX, next_point_on(num), BUF_DEV, 0, BUF_SHM, 0, 1 << 20);
+	num++;
+	tickets[num] = wire_copy(client, CTX, next_point_on(num), BUF_SHM, 0, BUF_DEV, 0, 1 << 20);
+	num++;
+	tickets[num] = wire_fill(client, CTX, next_point_on(num), BUF_DEV, 0, 1 << 20, 1);
+	num++;
+	wire_map_op(client, VIRTIO_GPGPU_CMD_MAP_UPDATE, CTX, MAP_HASH, &key, 4, &value, 8, BPF_ANY, NULL);
+	wire_map_op(client, VIRTIO_GPGPU_CMD_MAP_LOOKUP, CTX, MAP_HASH, &key, 4, NULL, 0, 0, NULL);
+	wire_map_op(client, VIRTIO_GPGPU_CMD_MAP_NEXT_KEY, CTX, MAP_HASH, &key, 4, NULL, 0, 0, NULL);
+	wire_map_op(client, VIRTIO_GPGPU_CMD_MAP_DELETE, CTX, MAP_HASH, &key, 4, NULL, 0, 0, NULL);
+	wire_hdr(&read, VIRTIO_GPGPU_CMD_MAP_READ, CTX, sizeof(read));
+	wire_answer_free(wire_call(client, GPGPU_QUEUE_CONTROL, &read, sizeof(read), 1 << 16));
+	wire_hdr(&dump, VIRTIO_GPGPU_CMD_MAP_DUMP, CTX, sizeof(dump));
+	wire_answer_free(wire_call(client, GPGPU_QUEUE_CONTROL, &dump, sizeof(dump), 1 << 16));
+	for (uint32_t i = 0; i < num; i++)
+		wire_answer_free(wire_wait(client, tickets[i]));
+}
+
+static const uint32_t vandals[] = { 1, 0x100, 0x101, 0x17f, 0x180, 0x1ff, 0x120 };
+
+/*
+ * Whatever a launch leaves in memory that the GPU can write, its own or that of launches that are still to be queued: the
+ * host reads nothing that is not there, divides by no zero, and goes on.
+ */
+START_TEST(out_of_bounds_everywhere)
+{
+	uint32_t key = 0, value = PROG_COUNT;
+
+	load_talkers();
+	check_ok(wire_map_op(client, VIRTIO_GPGPU_CMD_MAP_UPDATE, CTX, MAP_PROGS, &key, 4, &value, 4, BPF_ANY,
+			     NULL));
+	everything(true);
+	gp_mock_plan.vandal = vandals[_i];
+	for (int round = 0; round < 5; round++)
+		everything(vandals[_i] != 0x100); /* parts of which never anything ran are tried again */
+	gp_mock_plan.vandal = 0;
+	works();
+	ck_assert_uint_eq(lost.times, 0);
+}
+END_TEST
+
 /* Without a clock programs see a time that stands still, and everything else is as it was. */
 START_TEST(no_clock)
 {
@@ -293,6 +393,7 @@ int main(void)
 	tcase_add_test(tc, hangs);
 	tcase_add_test(tc, pauses);
 	tcase_add_test(tc, no_clock);
+	tcase_add_loop_test(tc, out_of_bounds_everywhere, 0, G_N_ELEMENTS(vandals));
 	tcase_add_test(none, nothing_there);
 	suite_add_tcase(suite, tc);
 	suite_add_tcase(suite, none);
