@@ -47,6 +47,14 @@
 	.initiator = START_GFX9, .thread_mgmt = { 0x216, 0x217, 0x219, 0x21a }, .acquire = GP_ACQUIRE_GFX9, \
 	.acquire_cntl = COHER_GFX9, .sdma = GP_SDMA_V4, .sdma_max = SDMA_22_BITS
 
+/*
+ * Masks of compute units where a core has eight shader engines: Linux sets them for Arcturus and Aldebaran (gfx_v9_0.c,
+ * gfx_v9_4_2.c: their GPRs' initialisation). Where they are: v9_structs.h has an MQD's dwords 39 to 42 for them, and dword n
+ * is register 0x1ff + n here (23, _SE0, is 0x216). gc_9_4_3 has four engines in each of its cores, and other registers there
+ * (0x227, COMPUTE_TG_CHUNK_SIZE).
+ */
+#define MASKS_SE0_TO_7 { 0x216, 0x217, 0x219, 0x21a, 0x226, 0x227, 0x228, 0x229 }
+
 /* One register file for vector and accumulation registers. */
 #define GFX90A(cpu)                                                                                 \
 	GFX9(cpu), .vgpr_code = 8, .vgpr_alloc = 8, .vgpr_total = 512, .vgpr_max = 512, .waves = 8, \
@@ -90,11 +98,14 @@
 static const struct gp_generation generations[] = {
 	{ GFX9("gfx900") },
 	{ GFX9("gfx906") },
-	{ GFX9("gfx908") },
-	{ GFX90A("gfx90a") },
-	/* Scratch as gfx11 has it, but in units of gfx9. */
-	{ GFX90A("gfx942"), .scratch_descriptor = false, .scratch_word1 = 0, .scratch_word3 = 0,
-	  .flat_scratch_init = false, .scratch_base = 0x210, .properties = PROP_KERNARG },
+	{ GFX9("gfx908"), .thread_mgmt = MASKS_SE0_TO_7 },
+	{ GFX90A("gfx90a"), .thread_mgmt = MASKS_SE0_TO_7 },
+	/*
+	 * Scratch as gfx11 has it, but in units of gfx9. A ring of the driver's belongs to one of the chip's cores (XCC) of 40 units
+	 * at most; that a dispatch uses several is for the queues of compute processes (KFD) only.
+	 */
+	{ GFX90A("gfx942"), .queue_units = 40, .scratch_descriptor = false, .scratch_word1 = 0,
+	  .scratch_word3 = 0, .flat_scratch_init = false, .scratch_base = 0x210, .properties = PROP_KERNARG },
 	{ GFX10("gfx1010") },
 	{ GFX10("gfx1030"), .waves = 16, .vgpr_alloc = 16, .sdma = GP_SDMA_V5_2, .sdma_max = SDMA_30_BITS },
 	{ GFX11("gfx1100"), .vgpr_alloc = 24, .vgpr_total = 1536, .user_sgpr_15 = true },

@@ -60,6 +60,7 @@ struct gp_generation {
 	uint8_t sgpr_max; /* of a wave, that code can name */
 	uint8_t waves; /* of a SIMD, at most */
 	uint8_t simds; /* of a compute unit as the driver counts them */
+	uint8_t queue_units; /* compute units that one queue reaches, at most; 0: all of the chip */
 
 	/* Local memory and scratch. */
 	uint32_t lds_max, lds_granule; /* bytes of a work group; RSRC2.LDS_SIZE counts granules */
@@ -82,7 +83,7 @@ struct gp_generation {
 	/* Dispatch; registers as dwords behind 0x2c00 (SET_SH_REG). */
 	uint16_t rsrc3_reg; /* COMPUTE_PGM_RSRC3; 0: there is none, and RSRC3 is 0 */
 	uint32_t initiator; /* COMPUTE_DISPATCH_INITIATOR */
-	uint16_t thread_mgmt[9]; /* COMPUTE_STATIC_THREAD_MGMT_SE*: all ones; 0 ends */
+	uint16_t thread_mgmt[9]; /* COMPUTE_STATIC_THREAD_MGMT_SE*, one for each shader engine: all ones; 0 ends */
 	bool thread_mgmt_index; /* by SET_SH_REG_INDEX (0x9b), index 3 */
 	uint16_t zero[8]; /* registers that are to be 0; 0 ends */
 	uint16_t interleave_reg,

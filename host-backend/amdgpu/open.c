@@ -134,6 +134,8 @@ static bool ask_chip(struct gp_gpu *gpu, struct drm_amdgpu_info_device *dev, GEr
 	gpu->va_end = dev->virtual_address_max;
 	gpu->tick_hz = (uint64_t)dev->gpu_counter_freq * 1000;
 	gpu->units = dev->cu_active_number;
+	if (gpu->gen->queue_units)
+		gpu->units = MIN(gpu->units, gpu->gen->queue_units);
 	gpu->engines = dev->num_shader_engines;
 	gpu->ib_align = CLAMP(ip.ib_size_alignment / 4, 8, 64);
 	return true;

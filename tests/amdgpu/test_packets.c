@@ -31,14 +31,15 @@ static const struct expected {
 	uint32_t rsrc3; /* COMPUTE_PGM_RSRC3; 0: there is none */
 	bool scratch_base; /* COMPUTE_DISPATCH_SCRATCH_BASE_LO, _HI */
 	bool wave32;
+	bool engines8; /* COMPUTE_STATIC_THREAD_MGMT_SE4 to _SE7 */
 } generations[] = {
 	/* gc_9_0: no RSRC3. gc_9_4_2, gc_9_4_3: 0x0e2d + 0x2000. gc_10, gc_11, gc_12: 0x1bc8 + 0x1260. */
-	{ "gfx900", gfx9, 0, false, false },	   { "gfx906", gfx9, 0, false, false },
-	{ "gfx908", gfx9, 0, false, false },	   { "gfx90a", gfx9, 0x2e2d, false, false },
-	{ "gfx942", gfx9, 0x2e2d, true, false },   { "gfx1010", gfx10, 0x2e28, false, true },
-	{ "gfx1030", gfx10, 0x2e28, false, true }, { "gfx1100", gfx11, 0x2e28, true, true },
-	{ "gfx1101", gfx11, 0x2e28, true, true },  { "gfx1102", gfx11, 0x2e28, true, true },
-	{ "gfx1200", gfx12, 0x2e28, true, true },  { "gfx1201", gfx12, 0x2e28, true, true },
+	{ "gfx900", gfx9, 0, false, false, false },	  { "gfx906", gfx9, 0, false, false, false },
+	{ "gfx908", gfx9, 0, false, false, true },	  { "gfx90a", gfx9, 0x2e2d, false, false, true },
+	{ "gfx942", gfx9, 0x2e2d, true, false, false },	  { "gfx1010", gfx10, 0x2e28, false, true, false },
+	{ "gfx1030", gfx10, 0x2e28, false, true, false }, { "gfx1100", gfx11, 0x2e28, true, true, true },
+	{ "gfx1101", gfx11, 0x2e28, true, true, true },	  { "gfx1102", gfx11, 0x2e28, true, true, true },
+	{ "gfx1200", gfx12, 0x2e28, true, true, true },	  { "gfx1201", gfx12, 0x2e28, true, true, true },
 };
 #define GENERATIONS ((int)(sizeof(generations) / sizeof(*generations)))
 
@@ -87,7 +88,10 @@ static void expect_release(struct stream *s, uint64_t at, uint32_t select, uint6
 
 static void expect_masks(struct stream *s, const struct expected *e)
 {
-	/* COMPUTE_STATIC_THREAD_MGMT_SE0, _SE1, _SE2, _SE3; from gfx11 _SE4 to _SE7. */
+	/*
+	 * COMPUTE_STATIC_THREAD_MGMT_SE0, _SE1, _SE2, _SE3. _SE4 to _SE7: on gfx9 v9_mqd's dwords 39 to 42, where 1 is
+	 * COMPUTE_DISPATCH_INITIATOR, 0x2e00; gc_11: 0x1bcb + 0x1260.
+	 */
 	static const uint32_t se[] = { 0x2e16, 0x2e17, 0x2e19, 0x2e1a };
 
 	if (e->family == gfx10) {
@@ -98,8 +102,9 @@ static void expect_masks(struct stream *s, const struct expected *e)
 	}
 	SET(s, 0x2e16, 2, 0xffffffff, 0xffffffff);
 	SET(s, 0x2e19, 2, 0xffffffff, 0xffffffff);
-	if (e->family >= gfx11)
-		SET(s, 0x2e2b, 4, 0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff);
+	if (e->engines8)
+		SET(s, e->family == gfx9 ? 0x2e00 + 39 - 1 : 0x2e2b, 4, 0xffffffff, 0xffffffff, 0xffffffff,
+		    0xffffffff);
 }
 
 /* The whole stream but for what is beyond DISPATCH_DIRECT. */

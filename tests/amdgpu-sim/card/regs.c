@@ -8,9 +8,11 @@
  */
 #include "card.h"
 
-#define G9   1 /* gfx900, gfx906, gfx908 */
+#define G900 1 /* and gfx906 */
 #define G90A 2
 #define G10  4
+#define G908 8
+#define G9   (G900 | G908)
 #define ALL  (G9 | G90A | G10)
 
 struct reg {
@@ -38,6 +40,8 @@ static const struct reg regs[] = {
 	{ 0x21b, 3, "COMPUTE_RESTART_{X,Y,Z}", 0xffffffff, ALL, 0 },
 	{ 0x21e, 1, "COMPUTE_THREAD_TRACE_ENABLE", 0x1, ALL, 0 },
 	{ 0x224, 4, "COMPUTE_USER_ACCUM_{0..3}", 0x7f, G10, G10 },
+	/* by v9_structs.h: an MQD's dwords 39 to 42 */
+	{ 0x226, 4, "COMPUTE_STATIC_THREAD_MGMT_SE{4..7}", 0xffffffff, G908 | G90A, G908 | G90A },
 	{ 0x228, 1, "COMPUTE_PGM_RSRC3", 0xf, G10, G10 },
 	{ 0x22a, 1, "COMPUTE_SHADER_CHKSUM", 0xffffffff, G10, G10 },
 	{ 0x22d, 1, "COMPUTE_PGM_RSRC3", 0x1003f, G90A, G90A },
@@ -50,7 +54,9 @@ static uint8_t generation(void)
 {
 	if (sim.chip->pm4 == SIM_PM4_GFX10)
 		return G10;
-	return sim.chip->gfx == SIM_GFX90A ? G90A : G9;
+	if (sim.chip->gfx == SIM_GFX90A)
+		return G90A;
+	return sim.chip->gfx == SIM_GFX908 ? G908 : G900;
 }
 
 bool sim_reg_is_set(const struct sim_exec *exec, uint32_t number)
