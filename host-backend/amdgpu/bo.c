@@ -131,7 +131,7 @@ int gp_bo_import(struct gp_gpu *gpu, int dmabuf, uint64_t size, struct gp_bo **b
 					     &result);
 
 	if (ret)
-		return ret;
+		return ret == -1 && errno ? -errno : ret; /* -1 is its ioctl()'s, not -EPERM */
 	if (result.alloc_size < size) {
 		gpu->drm->amdgpu_bo_free(result.buf_handle);
 		return -EINVAL;

@@ -16,7 +16,11 @@
  * system memory that is snooped is cached in the L2 on gfx9 too but for the GTT of a display-less driver
  * it may not be, so nothing rests on it: launches begin with an invalidate and end with a write-back
  * (acquire, and the driver's own end fence), and what changes meanwhile (*env.stop) is read at system scope.
- * Atomics at device scope are carried out in the L2 on every generation. There are none on host memory.
+ * Atomics at device scope are carried out in the L2 on every generation, of memory that it caches. So whatever lanes use
+ * them on, the host's memory too, is mapped with the default, which is NC ("not coherent": cached) for local and system
+ * memory on gfx9 to gfx12 (gmc_v9_0.c to gmc_v12_0.c: map_mtype, get_vm_pte). With UC they would be PCI Express's, which has
+ * addition, swap and compare-and-swap only, where every bridge on the way passes them on: we have no such memory that can
+ * be written. Nothing is at system scope but loads of the stop word.
  */
 #ifndef GPGPU_AMDGPU_GENERATIONS_H
 #define GPGPU_AMDGPU_GENERATIONS_H

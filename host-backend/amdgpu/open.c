@@ -97,6 +97,16 @@ static bool parse_pci(const char *text, drmPciBusInfo *pci)
 	return true;
 }
 
+/* ask_copies() - whether there is an engine of copies. Without one, or where it cannot be asked, kernels copy. */
+static void ask_copies(struct gp_gpu *gpu)
+{
+	struct drm_amdgpu_info_hw_ip ip = { 0 };
+
+	if (!gpu->drm->amdgpu_query_hw_ip_info(gpu->device, AMDGPU_HW_IP_DMA, 0, &ip) && ip.available_rings &&
+	    ip.ib_start_alignment <= 1024)
+		gpu->sdma_align = CLAMP(ip.ib_size_alignment / 4, 8, 64);
+}
+
 /* ask_chip() - what kind of card it is. */
 static bool ask_chip(struct gp_gpu *gpu, struct drm_amdgpu_info_device *dev, GError **error)
 {
@@ -138,6 +148,7 @@ static bool ask_chip(struct gp_gpu *gpu, struct drm_amdgpu_info_device *dev, GEr
 		gpu->units = MIN(gpu->units, gpu->gen->queue_units);
 	gpu->engines = dev->num_shader_engines;
 	gpu->ib_align = CLAMP(ip.ib_size_alignment / 4, 8, 64);
+	ask_copies(gpu);
 	return true;
 }
 
@@ -331,9 +342,12 @@ const struct gp_gpu_ops gp_gpu_amdgpu = {
 	.free = gp_amdgpu_free,
 	.share = gp_amdgpu_share,
 	.unshare = gp_amdgpu_unshare,
+	.reach = gp_amdgpu_reach,
+	.unreach = gp_amdgpu_unreach,
 	.load = gp_amdgpu_load,
 	.unload = gp_amdgpu_unload,
 	.launch = gp_amdgpu_launch,
+	.copy = gp_amdgpu_copy,
 	.wait = gp_amdgpu_wait,
 	.wake = gp_amdgpu_wake,
 	.ticks = gpu_ticks,

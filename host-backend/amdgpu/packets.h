@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* packets.h - the indirect buffer of one launch; packets.c says what is in it and why. */
+/* packets.h - the indirect buffer of one launch, or copy; packets.c and sdma.c say what is in it and why. */
 #ifndef GPGPU_AMDGPU_PACKETS_H
 #define GPGPU_AMDGPU_PACKETS_H
 
@@ -35,5 +35,18 @@ struct gp_dispatch {
  * Return: dwords, or 0 where they do not fit.
  */
 uint32_t gp_packets_build(const struct gp_generation *gen, const struct gp_dispatch *dispatch, uint32_t *ib);
+
+/* For the engine of copies. */
+struct gp_move {
+	uint64_t to, from; /* addresses; from 0: a fill, for which `to` and `bytes` are multiples of 4 */
+	uint64_t bytes;
+	uint32_t pattern;
+	uint64_t stamps; /* address of struct gp_stamps */
+	uint64_t ticket;
+	uint32_t align; /* as of struct gp_dispatch */
+};
+
+/* gp_sdma_build() - the packets of a copy. @ib, and what is returned: as of gp_packets_build(). */
+uint32_t gp_sdma_build(const struct gp_generation *gen, const struct gp_move *move, uint32_t *ib);
 
 #endif

@@ -4,7 +4,7 @@
  *
  * Files by concern: ops.h (the operations), libdrm.c (the library's functions, looked up), open.c (finding and judging a card), bo.c
  * (buffer objects and addresses), memory.c (alloc and free), share.c (the shared region), load.c (images), packets.c
- * (what the packet processor reads), submit.c (the queue), lost.c (resets).
+ * and sdma.c (what the packet processor and the engine of copies read), submit.c (the queue), lost.c (resets).
  *
  * One address on both sides: an address is reserved in the process first, with its guards, and what is mapped
  * there for the CPU is mapped there for the GPU. Nothing else is ever mapped for the GPU, so that addresses
@@ -98,11 +98,19 @@ struct gp_memory {
 	uint64_t offset; /* in the buffer object */
 };
 
+struct gp_window {
+	struct gp_bo *bo; /* NULL: nobody uses it */
+	uint32_t uses; /* buffers of the guest's */
+};
+
 /* Where the shared region is, or part of it. */
 struct gp_shared {
 	uint8_t *at;
 	uint64_t size;
-	GPtrArray *windows; /* of struct gp_bo, in order */
+	int fd; /* its memory file, or -1 */
+	bool udmabuf; /* else user pointers */
+	struct gp_window *windows;
+	uint32_t num_windows;
 	uint64_t window; /* bytes of each but the last */
 };
 
@@ -119,6 +127,7 @@ struct gp_gpu_code {
 
 /* A launch in flight. */
 struct gp_slot {
+	uint32_t ip; /* AMDGPU_HW_IP_COMPUTE, or _DMA */
 	uint64_t sequence; /* the driver's number of the submission */
 	uint64_t since; /* g_get_monotonic_time() */
 };
@@ -134,6 +143,7 @@ struct gp_gpu {
 	uint64_t visible; /* bytes of the card's memory that the CPU reaches */
 	uint32_t units, engines; /* compute units, shader engines */
 	uint32_t ib_align; /* dwords */
+	uint32_t sdma_align; /* likewise, of the engine of copies; 0: there is none for us */
 	bool fence_errors; /* the driver forwards what became of a launch to its fence */
 	int udmabuf; /* /dev/udmabuf, or -1 */
 	uint64_t udmabuf_max; /* bytes of one of its buffers */
@@ -153,6 +163,7 @@ struct gp_gpu {
 	amdgpu_context_handle context;
 	uint32_t timeline; /* sync object: point n, launch n has ended */
 	uint64_t next, oldest; /* tickets: to be given, not reported yet */
+	uint32_t last_ip; /* of the timeline's last launch; AMDGPU_HW_IP_NUM: it has none */
 	struct gp_slot slots[GP_GPU_DEPTH];
 	uint64_t checked; /* when a launch that seems to take long was last asked about, ns */
 	struct gp_memory *ring; /* packets and arguments: the GPU only reads them */
@@ -208,6 +219,8 @@ void gp_memory_clear(struct gp_gpu *gpu);
 void gp_memory_close(struct gp_gpu *gpu);
 
 int gp_amdgpu_share(struct gp_gpu *gpu, void *at, uint64_t size, int fd);
+int gp_amdgpu_reach(struct gp_gpu *gpu, void *at, uint64_t size);
+void gp_amdgpu_unreach(struct gp_gpu *gpu, void *at, uint64_t size);
 void gp_amdgpu_unshare(struct gp_gpu *gpu, void *at, uint64_t size);
 void gp_share_close(struct gp_gpu *gpu);
 
@@ -229,6 +242,8 @@ void gp_queue_close(struct gp_gpu *gpu);
 int gp_queue_context(struct gp_gpu *gpu, const char **what);
 int gp_amdgpu_launch(struct gp_gpu *gpu, struct gp_gpu_code *code, uint64_t arg, uint32_t groups,
 		     uint32_t group, uint64_t *ticket);
+int gp_amdgpu_copy(struct gp_gpu *gpu, void *to, const void *from, uint64_t bytes, uint32_t pattern,
+		   uint64_t *ticket);
 int gp_amdgpu_wait(struct gp_gpu *gpu, uint64_t ns, struct gp_gpu_end *ends, uint32_t max);
 void gp_amdgpu_wake(struct gp_gpu *gpu);
 

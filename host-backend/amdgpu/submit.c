@@ -8,6 +8,9 @@
  * launch's point, or for a point of a second sync object, which wake() signals: one system call for both, on every kernel
  * that has timelines. (Event descriptors for points came with Linux 6.6 only.)
  *
+ * Copies go to the driver's queue of the engine of copies (SDMA). Where a launch comes behind a copy, or a copy behind a
+ * launch, it waits for the point of the one before; those of one queue are in order anyway. So all end in order.
+ *
  * A launch has ended well when three agree: the timeline, which the driver also signals for launches that it dropped;
  * the launch's fence, which then has an error, also where the driver only killed its waves (soft recovery), after which
  * the packets behind them are still processed; and the ticket that the GPU itself wrote behind the waves. Anything
@@ -44,6 +47,7 @@ int gp_queue_context(struct gp_gpu *gpu, const char **what)
 {
 	int ret;
 
+	gpu->last_ip = AMDGPU_HW_IP_NUM;
 	*what = "a context";
 	ret = gpu->drm->amdgpu_cs_ctx_create2(gpu->device, AMDGPU_CTX_PRIORITY_NORMAL, &gpu->context);
 	if (ret)
@@ -170,33 +174,39 @@ static void set_user(const struct gp_generation *gen, const struct gp_gpu_code *
 	dispatch->num_user = n;
 }
 
-static int submit(struct gp_gpu *gpu, uint64_t ib, uint32_t bytes, uint64_t point, uint64_t *sequence)
+static int submit(struct gp_gpu *gpu, uint32_t ip, uint64_t ib, uint32_t bytes, uint64_t point,
+		  uint64_t *sequence)
 {
+	bool other = gpu->last_ip != ip && gpu->last_ip != AMDGPU_HW_IP_NUM;
 	struct drm_amdgpu_bo_list_in list = {
 		.operation = WHOLE,
 		.list_handle = WHOLE,
 		.bo_info_size = sizeof(struct drm_amdgpu_bo_list_entry),
 	};
 	struct drm_amdgpu_cs_chunk_ib packets = {
-		.flags = AMDGPU_IB_FLAG_EMIT_MEM_SYNC,
+		.flags = ip == AMDGPU_HW_IP_COMPUTE ? AMDGPU_IB_FLAG_EMIT_MEM_SYNC : 0,
 		.va_start = ib,
 		.ib_bytes = bytes,
-		.ip_type = AMDGPU_HW_IP_COMPUTE,
+		.ip_type = ip,
 	};
 	struct drm_amdgpu_cs_chunk_syncobj end = { .handle = gpu->timeline, .point = point };
+	struct drm_amdgpu_cs_chunk_syncobj before = { .handle = gpu->timeline, .point = point - 1 };
 	struct drm_amdgpu_cs_chunk chunks[] = {
 		{ AMDGPU_CHUNK_ID_BO_HANDLES, sizeof(list) / 4, (uintptr_t)&list },
 		{ AMDGPU_CHUNK_ID_IB, sizeof(packets) / 4, (uintptr_t)&packets },
 		{ AMDGPU_CHUNK_ID_SYNCOBJ_TIMELINE_SIGNAL, sizeof(end) / 4, (uintptr_t)&end },
+		{ AMDGPU_CHUNK_ID_SYNCOBJ_TIMELINE_WAIT, sizeof(before) / 4, (uintptr_t)&before },
 	};
+	int num = G_N_ELEMENTS(chunks) - !other;
 	int ret;
 
 	g_mutex_lock(&gpu->bos);
 	list.bo_number = gpu->list->len;
 	list.bo_info_ptr = (uintptr_t)gpu->list->data;
-	ret = gpu->drm->amdgpu_cs_submit_raw2(gpu->device, gpu->context, 0, G_N_ELEMENTS(chunks), chunks,
-					      sequence);
+	ret = gpu->drm->amdgpu_cs_submit_raw2(gpu->device, gpu->context, 0, num, chunks, sequence);
 	g_mutex_unlock(&gpu->bos);
+	if (!ret)
+		gpu->last_ip = ip;
 	return ret;
 }
 
@@ -205,11 +215,27 @@ static struct gp_stamps *stamps_of(struct gp_gpu *gpu, uint64_t ticket)
 	return (struct gp_stamps *)gpu->stamps->range.base + ticket % GP_GPU_DEPTH;
 }
 
+/* The next launch's place in the ring. */
+static uint8_t *slot_of(struct gp_gpu *gpu)
+{
+	return gpu->ring->range.base + gpu->next % GP_GPU_DEPTH * SLOT_BYTES;
+}
+
+static int submit_slot(struct gp_gpu *gpu, uint32_t ip, uint32_t dwords)
+{
+	struct gp_slot *slot = &gpu->slots[gpu->next % GP_GPU_DEPTH];
+
+	memset(stamps_of(gpu, gpu->next), 0, sizeof(struct gp_stamps));
+	slot->since = (uint64_t)g_get_monotonic_time();
+	slot->ip = ip;
+	return submit(gpu, ip, (uintptr_t)slot_of(gpu), dwords * 4, gpu->next, &slot->sequence);
+}
+
 /* launch() - with the queue's lock, and room in the ring. */
 static int launch(struct gp_gpu *gpu, struct gp_gpu_code *code, uint64_t arg, uint32_t groups, uint32_t group)
 {
-	uint32_t number = gpu->next % GP_GPU_DEPTH, dwords;
-	uint8_t *at = gpu->ring->range.base + number * SLOT_BYTES;
+	uint8_t *at = slot_of(gpu);
+	uint32_t dwords;
 	struct gp_dispatch dispatch = {
 		.code = code->entry,
 		.rsrc1 = code->rsrc1,
@@ -233,9 +259,45 @@ static int launch(struct gp_gpu *gpu, struct gp_gpu_code *code, uint64_t arg, ui
 	dwords = gp_packets_build(gpu->gen, &dispatch, (uint32_t *)(void *)at);
 	if (!dwords)
 		return -ENOMEM;
-	memset(stamps_of(gpu, gpu->next), 0, sizeof(struct gp_stamps));
-	gpu->slots[number].since = (uint64_t)g_get_monotonic_time();
-	return submit(gpu, (uintptr_t)at, dwords * 4, gpu->next, &gpu->slots[number].sequence);
+	return submit_slot(gpu, AMDGPU_HW_IP_COMPUTE, dwords);
+}
+
+/* copy() - likewise. Return: -EOPNOTSUPP where it takes more packets than there is room for. */
+static int copy(struct gp_gpu *gpu, const struct gp_move *what)
+{
+	struct gp_move move = *what;
+	uint32_t dwords;
+
+	move.stamps = (uintptr_t)stamps_of(gpu, gpu->next);
+	move.ticket = gpu->next;
+	move.align = gpu->sdma_align;
+	dwords = gp_sdma_build(gpu->gen, &move, (uint32_t *)(void *)slot_of(gpu));
+	return dwords ? submit_slot(gpu, AMDGPU_HW_IP_DMA, dwords) : -EOPNOTSUPP;
+}
+
+/* may_queue() - with the queue's lock. Return: 0, or why not now. */
+static int may_queue(struct gp_gpu *gpu)
+{
+	/* A reset while nothing was queued has lost no launch, but maybe the card's memory: no submission says so. */
+	if (gpu->next == gpu->oldest && !is_lost(gpu))
+		gp_lost_poll(gpu);
+	if (is_lost(gpu))
+		return -ENODEV;
+	return gpu->next - gpu->oldest >= GP_GPU_DEPTH ? -EAGAIN : 0;
+}
+
+/* queued() - @ret: what came of it. With the queue's lock. Return: likewise, for the caller. */
+static int queued(struct gp_gpu *gpu, int ret, uint64_t *ticket)
+{
+	if (!ret) {
+		*ticket = gpu->next++;
+	} else if (ret != -EAGAIN && ret != -ENOMEM && ret != -ENODEV && ret != -EOPNOTSUPP) {
+		gp_lost(gpu, ret);
+		ret = -ENODEV;
+	} else if (ret == -ENODEV && !is_lost(gpu)) {
+		gp_lost(gpu, ret);
+	}
+	return ret;
 }
 
 int gp_amdgpu_launch(struct gp_gpu *gpu, struct gp_gpu_code *code, uint64_t arg, uint32_t groups,
@@ -246,23 +308,32 @@ int gp_amdgpu_launch(struct gp_gpu *gpu, struct gp_gpu_code *code, uint64_t arg,
 	if (!groups || !group || group > 1024)
 		return -EINVAL;
 	g_mutex_lock(&gpu->queue);
-	/* A reset while nothing was queued has lost no launch, but maybe the card's memory: no submission says so. */
-	if (gpu->next == gpu->oldest && !is_lost(gpu))
-		gp_lost_poll(gpu);
-	if (is_lost(gpu))
-		ret = -ENODEV;
-	else if (gpu->next - gpu->oldest >= GP_GPU_DEPTH)
-		ret = -EAGAIN;
-	else
+	ret = may_queue(gpu);
+	if (!ret)
 		ret = launch(gpu, code, arg, groups, group);
-	if (!ret) {
-		*ticket = gpu->next++;
-	} else if (ret != -EAGAIN && ret != -ENOMEM && ret != -ENODEV) {
-		gp_lost(gpu, ret);
-		ret = -ENODEV;
-	} else if (ret == -ENODEV && !is_lost(gpu)) {
-		gp_lost(gpu, ret);
-	}
+	ret = queued(gpu, ret, ticket);
+	g_mutex_unlock(&gpu->queue);
+	return ret;
+}
+
+int gp_amdgpu_copy(struct gp_gpu *gpu, void *to, const void *from, uint64_t bytes, uint32_t pattern,
+		   uint64_t *ticket)
+{
+	struct gp_move move = {
+		.to = (uintptr_t)to,
+		.from = (uintptr_t)from,
+		.bytes = bytes,
+		.pattern = pattern,
+	};
+	int ret;
+
+	if (!gpu->sdma_align || !bytes || (!from && (move.to | bytes) % 4))
+		return -EOPNOTSUPP;
+	g_mutex_lock(&gpu->queue);
+	ret = may_queue(gpu);
+	if (!ret)
+		ret = copy(gpu, &move);
+	ret = queued(gpu, ret, ticket);
 	g_mutex_unlock(&gpu->queue);
 	return ret;
 }
@@ -275,7 +346,7 @@ static int check(struct gp_gpu *gpu, uint64_t ticket, bool reset, struct gp_stam
 {
 	struct amdgpu_cs_fence fence = {
 		.context = gpu->context,
-		.ip_type = AMDGPU_HW_IP_COMPUTE,
+		.ip_type = gpu->slots[ticket % GP_GPU_DEPTH].ip,
 		.fence = gpu->slots[ticket % GP_GPU_DEPTH].sequence,
 	};
 	uint32_t expired = 0;
@@ -285,6 +356,22 @@ static int check(struct gp_gpu *gpu, uint64_t ticket, bool reset, struct gp_stam
 	if (ret)
 		return ret;
 	return stamps->ticket != ticket || reset ? -ECANCELED : 0;
+}
+
+/*
+ * duration() - ns that a launch took, by the GPU's clock. What it wrote down a program could have written over, that
+ * got out of its bounds: so no longer than since it was submitted.
+ */
+static uint64_t duration(const struct gp_gpu *gpu, uint64_t ticket, const struct gp_stamps *stamps)
+{
+	uint64_t since = gpu->slots[ticket % GP_GPU_DEPTH].since, now = (uint64_t)g_get_monotonic_time();
+	uint64_t most = (now - since + 1) * 1000;
+	double ns;
+
+	if (stamps->end <= stamps->begin)
+		return 0;
+	ns = (double)(stamps->end - stamps->begin) * 1e9 / (double)gpu->tick_hz;
+	return ns < (double)most ? (uint64_t)ns : most;
 }
 
 /* reap() - what has ended, in order. Return: how many, after which a loss may be known. With the queue's lock. */
@@ -315,11 +402,8 @@ static int reap(struct gp_gpu *gpu, struct gp_gpu_end *ends, uint32_t max)
 			gp_lost(gpu, ret);
 			break;
 		}
+		ends[n].ns = duration(gpu, gpu->oldest, &stamps);
 		ends[n].ticket = gpu->oldest++;
-		ends[n].ns =
-			stamps.end > stamps.begin
-				? (uint64_t)((double)(stamps.end - stamps.begin) * 1e9 / (double)gpu->tick_hz)
-				: 0;
 		n++;
 		gpu->losses = 0;
 	}

@@ -89,8 +89,12 @@ void gp_table_free(struct gpgpu_engine *engine, void *base, uint64_t size)
 
 void gp_buffer_release(struct gp_buffer *buffer)
 {
+	struct gpgpu_session *s = buffer->object.session;
+
 	if (buffer->mem == VIRTIO_GPGPU_MEM_DEVICE)
-		gp_window_free(buffer->object.session->engine, buffer->base, buffer->size);
+		gp_window_free(s->engine, buffer->base, buffer->size);
+	else if (s->engine->ops->unreach)
+		s->engine->ops->unreach(s->engine->device, s, buffer->base, buffer->size);
 	g_free(buffer);
 }
 
@@ -134,6 +138,8 @@ struct gp_result gp_cmd_buffer_create(struct gpgpu_session *s, struct gp_context
 		}
 	} else {
 		base = s->shm + r->offset;
+		if (s->engine->ops->reach && !s->engine->ops->reach(s->engine->device, s, base, r->size))
+			return GP_ERR(NO_MEMORY, HOST_MEMORY, r->size);
 	}
 	buffer = g_new0(struct gp_buffer, 1);
 	buffer->mem = r->mem;

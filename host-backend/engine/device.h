@@ -70,6 +70,13 @@ struct gp_device_ops {
 	void (*session_new)(struct gp_device *device, struct gpgpu_session *session, int fd);
 	void (*session_free)(struct gp_device *device, struct gpgpu_session *session);
 
+	/*
+	 * reach() - a buffer is made of [@at, @at + @size) of @session's shared memory. Return: false without memory. unreach() -
+	 * it is gone; nothing uses it. NULL: nothing to do. Session's lock held.
+	 */
+	bool (*reach)(struct gp_device *device, struct gpgpu_session *session, void *at, uint64_t size);
+	void (*unreach)(struct gp_device *device, struct gpgpu_session *session, void *at, uint64_t size);
+
 	/* forget() - @job is about to be freed. Session's lock held. */
 	void (*forget)(struct gp_device *device, struct gp_job *job);
 

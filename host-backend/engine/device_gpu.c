@@ -228,17 +228,31 @@ static void give_up(struct gp_device *dev, struct gpu_launch *launch, uint32_t s
 	pthread_mutex_lock(&dev->engine->lock);
 }
 
+/* Return: as of launch(). No lock held. */
+static int hand_over(struct gp_device *dev, struct gpu_launch *launch)
+{
+	uint32_t group = dev->info.wave, groups = (uint32_t)((launch->count + group - 1) / group);
+	const struct gp_launch_copy *copy = &launch->copy;
+	int err = -EOPNOTSUPP;
+
+	if (launch->by_engine)
+		err = dev->ops->copy(dev->gpu, copy->dst, copy->src, copy->size, copy->pattern,
+				     &launch->ticket);
+	if (err != -EOPNOTSUPP)
+		return err;
+	return dev->ops->launch(dev->gpu, launch->code, (uintptr_t)launch->args, groups, group,
+				&launch->ticket);
+}
+
 /* Queues @launch. Engine's lock held, not all the time. */
 static void queue_launch(struct gp_device *dev, struct gpu_launch *launch, uint64_t *wake)
 {
-	uint32_t group = dev->info.wave, groups = (uint32_t)((launch->count + group - 1) / group);
 	int err;
 
 	*wake = UINT64_MAX;
 	dev->launching = true;
 	pthread_mutex_unlock(&dev->engine->lock);
-	err = dev->ops->launch(dev->gpu, launch->code, (uintptr_t)launch->args, groups, group,
-			       &launch->ticket);
+	err = hand_over(dev, launch);
 	pthread_mutex_lock(&dev->engine->lock);
 	dev->launching = false;
 	pthread_cond_signal(&dev->flying);
@@ -549,6 +563,17 @@ static void gpu_session_free(struct gp_device *dev, struct gpgpu_session *s)
 		dev->ops->unshare(dev->gpu, s->shm, s->shm_size);
 }
 
+static bool gpu_reach(struct gp_device *dev, struct gpgpu_session *s, void *at, uint64_t size)
+{
+	return !s->shared || !dev->ops->reach || !dev->ops->reach(dev->gpu, at, size);
+}
+
+static void gpu_unreach(struct gp_device *dev, struct gpgpu_session *s, void *at, uint64_t size)
+{
+	if (s->shared && dev->ops->unreach)
+		dev->ops->unreach(dev->gpu, at, size);
+}
+
 static void gpu_forget(struct gp_device *dev, struct gp_job *job)
 {
 	/* Ended between two slices: what those wrote has not been promised to anybody. */
@@ -747,6 +772,8 @@ const struct gp_device_ops gp_device_gpu = {
 	.unload = gpu_unload,
 	.session_new = gpu_session_new,
 	.session_free = gpu_session_free,
+	.reach = gpu_reach,
+	.unreach = gpu_unreach,
 	.forget = gpu_forget,
 	.map_call = gpu_map_call,
 };

@@ -84,6 +84,13 @@ struct gp_gpu_ops {
 	void (*unshare)(struct gp_gpu *gpu, void *at, uint64_t size);
 
 	/*
+	 * reach() - a buffer of @size bytes is at @at in the shared region: launches may use it until unreach(), which is told the
+	 * same, and then no launch does. Return: 0 or -errno. Both NULL: share() has done that for all of it.
+	 */
+	int (*reach)(struct gp_gpu *gpu, void *at, uint64_t size);
+	void (*unreach)(struct gp_gpu *gpu, void *at, uint64_t size);
+
+	/*
 	 * load() - make an image ready to run; everything in it is checked. Return: NULL, with the reason in @why.
 	 * unload() - no launch uses it.
 	 */
@@ -102,6 +109,14 @@ struct gp_gpu_ops {
 	 */
 	int (*launch)(struct gp_gpu *gpu, struct gp_gpu_code *code, uint64_t arg, uint32_t groups,
 		      uint32_t group, uint64_t *ticket);
+
+	/*
+	 * copy() - queue that @bytes are copied from @from to @to, or with @from NULL that @to is filled with @pattern, in order
+	 * with launches and with a ticket as they have. Return: as launch(); -EOPNOTSUPP: not this one, launch GP_KERNEL_COPY.
+	 * NULL: none.
+	 */
+	int (*copy)(struct gp_gpu *gpu, void *to, const void *from, uint64_t bytes, uint32_t pattern,
+		    uint64_t *ticket);
 
 	/*
 	 * wait() - until a launch has ended that was not reported, wake() is called, or @ns have passed.

@@ -39,6 +39,8 @@ struct gpu_launch {
 	uint32_t *stop; /* enum gp_stop; in memory that the GPU only reads */
 	struct gpu_slice *slice; /* but of CALLS */
 	struct gp_program *prog; /* PACKETS */
+	struct gp_launch_copy copy; /* COPY */
+	bool by_engine; /* COPY: by the GPU's engine for that */
 	uint32_t num; /* PACKETS: packets, or parts */
 	struct gp_launch_part *parts; /* PACKETS with parts; else NULL */
 	uint32_t *part_of; /* the job's parts, by those of the launch */

@@ -127,6 +127,13 @@ static bool stage_copy(struct gp_device *dev, struct gpu_slice *slice, struct gp
 	return true;
 }
 
+static bool in_shm(const struct gp_job *job, const uint8_t *at)
+{
+	const struct gpgpu_session *s = job->session;
+
+	return at >= s->shm && at < s->shm + s->shm_size;
+}
+
 /* Return: false if it is over, done or failed. */
 static bool begin_copy(struct gp_device *dev, struct gpu_slice *slice, struct list *ready)
 {
@@ -152,7 +159,9 @@ static bool begin_copy(struct gp_device *dev, struct gpu_slice *slice, struct li
 	launch = gp_gpu_launch_new(dev, GPU_COPY, 0);
 	if (!launch)
 		return no_memory(slice);
-	launch->args->copy = copy;
+	launch->args->copy = launch->copy = copy;
+	/* Where the host's memory is at one end: lanes would wait for the bus. */
+	launch->by_engine = dev->ops->copy && (in_shm(job, job->dst) || in_shm(job, job->src));
 	gp_gpu_launch_lanes(launch, (copy.size + GP_COPY_LANE - 1) / GP_COPY_LANE);
 	launch->code = dev->copy_kernel;
 	add(slice, launch, ready);

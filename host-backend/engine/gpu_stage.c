@@ -8,7 +8,8 @@
  * Grids: arguments are copied when the first slice begins, and all slices work on those copies, with ranges that overlap in
  * one copy, as they are one in the original. When the job ends, only bytes that differ from what was copied
  * are written back: jobs on other timelines, and the guest, may have written next to them meanwhile. Atomics
- * of different jobs on one word do not add up here; those of one job do.
+ * of different jobs on one word do not add up here; those of one job do. All copies of a virtual machine together, and what
+ * they are compared with, are at most what its memory limit is, beside what it has: a job for which there is no room fails.
  *
  * Threads: made by the submitter; written back by whoever puts the last slice.
  */
@@ -21,6 +22,7 @@ struct span {
 	bool writable;
 	struct gpu_block *block; /* the copy */
 	uint8_t *twin; /* what was copied, where it is writable */
+	uint64_t charged; /* bytes of gp_device.staged */
 };
 
 struct gp_gpu_staging {
@@ -63,8 +65,34 @@ static void merge(struct gp_gpu_staging *staging)
 	staging->num = num;
 }
 
-static bool copy_in(struct gp_device *dev, struct span *span)
+/* Return: whether there is room for so much more. */
+static bool may_stage(struct gp_device *dev, const struct gpgpu_session *s, uint64_t bytes)
 {
+	uint64_t limit = __atomic_load_n(&s->memory_limit, __ATOMIC_RELAXED);
+	bool may;
+
+	pthread_mutex_lock(&dev->blocks_lock);
+	may = dev->staged <= limit && bytes <= limit - dev->staged;
+	if (may)
+		dev->staged += bytes;
+	pthread_mutex_unlock(&dev->blocks_lock);
+	return may;
+}
+
+static void not_staged(struct gp_device *dev, uint64_t bytes)
+{
+	pthread_mutex_lock(&dev->blocks_lock);
+	dev->staged -= bytes;
+	pthread_mutex_unlock(&dev->blocks_lock);
+}
+
+static bool copy_in(struct gp_device *dev, const struct gpgpu_session *s, struct span *span)
+{
+	uint64_t bytes = span->writable ? 2 * span->size : span->size;
+
+	if (!may_stage(dev, s, bytes))
+		return false;
+	span->charged = bytes;
 	span->block = gp_gpu_block(dev, span->size);
 	if (!span->block)
 		return false;
@@ -95,7 +123,7 @@ bool gp_gpu_stage_args(struct gp_device *dev, struct gp_job *job, struct gp_regi
 				};
 		merge(staging);
 		for (uint32_t i = 0; i < staging->num; i++)
-			ok &= copy_in(dev, &staging->spans[i]);
+			ok = ok && copy_in(dev, job->session, &staging->spans[i]);
 	}
 	for (uint32_t i = 0; ok && i < job->env.num_args; i++) {
 		for (uint32_t n = 0; args[i].size && n < staging->num; n++) {
@@ -103,6 +131,8 @@ bool gp_gpu_stage_args(struct gp_device *dev, struct gp_job *job, struct gp_regi
 
 			if (args[i].base < span->at || args[i].base >= span->at + span->size)
 				continue;
+			if (!span->block)
+				return false;
 			args[i].base = span->block->base + (args[i].base - span->at);
 			break;
 		}
@@ -138,6 +168,7 @@ void gp_gpu_stage_end(struct gp_job *job, bool back)
 			copy_back(span);
 		gp_gpu_block_put(staging->dev, span->block);
 		g_free(span->twin);
+		not_staged(staging->dev, span->charged);
 	}
 	g_free(staging);
 }

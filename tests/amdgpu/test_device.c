@@ -291,93 +291,6 @@ START_TEST(waking)
 }
 END_TEST
 
-static bool is_handle(uint32_t handle)
-{
-	struct drm_amdgpu_gem_create_in created;
-	struct drm_amdgpu_gem_op op = { handle, AMDGPU_GEM_OP_GET_GEM_CREATE_INFO, (uintptr_t)&created };
-
-	return !gpu->drm->drmCommandWriteRead(gpu->fd, DRM_AMDGPU_GEM_OP, &op, sizeof(op));
-}
-
-/* A region of 130 MiB in three windows; the GPU reads the first and writes the last page. */
-static void check_share(bool udmabuf)
-{
-	const uint64_t size = 130u << 20;
-	int fd = memfd_create("region", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	struct gp_gpu_code *code;
-	struct gp_gpu_end end;
-	struct args *args;
-	uint64_t ticket;
-	uint32_t handle;
-	uint8_t *at;
-	guint before;
-
-	open_card();
-	before = gpu->list->len;
-	ck_assert_int_eq(ftruncate(fd, (off_t)size), 0);
-	if (udmabuf) {
-		ck_assert_int_ge(gpu->udmabuf, 0);
-		ck_assert_int_eq(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW), 0);
-	}
-	at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	ck_assert_ptr_ne(at, MAP_FAILED);
-	ck_assert_int_eq(ops->share(gpu, at, size, fd), 0);
-	ck_assert_uint_eq(gpu->list->len - before, 3);
-	/* which of the two it was */
-	ck_assert_int_eq(((struct gp_bo *)g_ptr_array_index(gpu->listed, before))->lib != NULL, udmabuf);
-
-	code = must_load(KERNEL_COPY);
-	args = must_alloc(sizeof(*args), GP_GPU_MEM_HOST);
-	for (uint32_t i = 0; i < 1024; i++)
-		((uint32_t *)at)[i] = i ^ 0x5555;
-	*args = (struct args){ 1024, (uint32_t *)(at + size - 4096), (uint32_t *)at };
-	ck_assert_int_eq(launch(code, args, 1024, &ticket), 0);
-	ck_assert_int_eq(wait_one(&end), 1);
-	for (uint32_t i = 0; i < 1024; i++)
-		ck_assert_uint_eq(((uint32_t *)(at + size - 4096))[i], (i ^ 0x5555) * 3 + i);
-	/* not shared any more, and nothing is kept */
-	handle = ((struct gp_bo *)g_ptr_array_index(gpu->listed, before))->handle;
-	ck_assert(is_handle(handle));
-	ops->unshare(gpu, at, size);
-	ck_assert_uint_le(gpu->list->len, before + 2);
-	ck_assert(!is_handle(handle));
-	ck_assert_int_eq(launch(code, args, 1024, &ticket), 0);
-	ck_assert_int_eq(wait_one(&end), -ENODEV);
-	close_card();
-	munmap(at, size);
-	close(fd);
-}
-
-START_TEST(share_udmabuf)
-{
-	check_share(true);
-}
-END_TEST
-
-START_TEST(share_user)
-{
-	check_share(false);
-}
-END_TEST
-
-START_TEST(share_refused)
-{
-	int fd = memfd_create("region", MFD_CLOEXEC);
-	uint8_t *none;
-
-	open_card();
-	none = mmap(NULL, 1 << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	ck_assert_int_lt(ops->share(gpu, none, 1 << 20, fd), 0);
-	ck_assert_int_eq(ops->share(gpu, none + 1, 4096, fd), -EINVAL);
-	ck_assert_int_eq(ops->share(gpu, none, 0, fd), -EINVAL);
-	ck_assert_int_eq(ops->share(gpu, none, 100, fd), -EINVAL);
-	ck_assert_int_eq(ops->share(gpu, none, UINT64_MAX - 4095, fd), -EINVAL);
-	ck_assert_int_eq(ops->share(gpu, (void *)(uintptr_t)(1ull << 47), 4096, fd), -EINVAL);
-	close_card();
-	close(fd);
-}
-END_TEST
-
 /* What no program may write to, though it is mapped, or near. */
 START_TEST(no_write)
 {
@@ -488,9 +401,6 @@ int main(int argc, char **argv)
 	tcase_add_test(tc, launches);
 	tcase_add_test(tc, depth);
 	tcase_add_test(tc, waking);
-	tcase_add_test(tc, share_udmabuf);
-	tcase_add_test(tc, share_user);
-	tcase_add_test(tc, share_refused);
 	tcase_add_test(tc, no_write);
 	tcase_add_test(tc, scratch);
 	tcase_add_test(tc, scratch_grows);

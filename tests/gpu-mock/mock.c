@@ -35,7 +35,8 @@ struct memory {
 
 struct queued {
 	struct gp_gpu_code *code;
-	struct gp_launch *launch;
+	struct gp_launch *launch; /* NULL: a copy */
+	struct gp_launch_copy copy;
 	uint64_t ticket;
 };
 
@@ -167,6 +168,15 @@ static void run_lane(struct gp_launch *launch, const struct gp_gpu_code *code, u
 	}
 }
 
+/* As the engine of copies does it. */
+static void run_move(const struct gp_launch_copy *copy)
+{
+	if (copy->src)
+		memcpy(copy->dst, copy->src, copy->size);
+	for (uint64_t i = 0; !copy->src && i < copy->size; i += sizeof(copy->pattern))
+		memcpy(copy->dst + i, &copy->pattern, sizeof(copy->pattern));
+}
+
 /* Nobody may rely on the order of lanes. */
 static void run_launch(struct gp_launch *launch, const struct gp_gpu_code *code)
 {
@@ -252,7 +262,7 @@ static void sleep_us(uint32_t us)
 static void run_first(struct gp_gpu *gpu)
 {
 	struct queued q = gpu->queue[gpu->head];
-	uint64_t start = 0, lanes = gp_mock_plan.vandal ? 1 : q.launch->count;
+	uint64_t start = 0, lanes = gp_mock_plan.vandal || !q.launch ? 1 : q.launch->count;
 
 	if (gp_mock_plan.lose && !gp_mock_plan.lose_after) {
 		lose(gpu, gp_mock_plan.lose);
@@ -267,9 +277,14 @@ static void run_first(struct gp_gpu *gpu)
 	pthread_mutex_unlock(&gpu->lock);
 	sleep_us(gp_mock_plan.delay_us);
 	start = time_ns(CLOCK_THREAD_CPUTIME_ID); /* what other processes take meanwhile is nobody's */
-	run_launch(q.launch, q.code);
-	start = time_ns(CLOCK_THREAD_CPUTIME_ID) - start;
-	scribble(q.launch);
+	if (q.launch)
+		run_launch(q.launch, q.code);
+	else
+		run_move(&q.copy);
+	start = time_ns(CLOCK_THREAD_CPUTIME_ID) - start + gp_mock_plan.took_us * 1000ull;
+	sleep_us(gp_mock_plan.took_us);
+	if (q.launch)
+		scribble(q.launch);
 	pthread_mutex_lock(&gpu->lock);
 	while (gp_mock_plan.hang && !gpu->quit)
 		pthread_cond_wait(&gpu->work, &gpu->lock);
@@ -277,6 +292,7 @@ ended:
 	gpu->head = (gpu->head + 1) % MAX_DEPTH;
 	gpu->num--;
 	gpu->counts.launches++;
+	gpu->counts.copies += !q.launch;
 	gpu->counts.lanes += lanes;
 	gpu->ends[gpu->num_ends++] = (struct gp_gpu_end){ .ticket = q.ticket, .ns = start };
 	pthread_cond_broadcast(&gpu->ended);
@@ -335,6 +351,28 @@ static int mock_launch(struct gp_gpu *gpu, struct gp_gpu_code *code, uint64_t ar
 		gpu->queue[(gpu->head + gpu->num++) % MAX_DEPTH] =
 			(struct queued){ .code = code, .launch = launch, .ticket = *ticket };
 		gpu->counts.most_queued = MAX(gpu->counts.most_queued, gpu->num);
+		pthread_cond_broadcast(&gpu->work);
+	}
+	pthread_mutex_unlock(&gpu->lock);
+	return err;
+}
+
+static int mock_copy(struct gp_gpu *gpu, void *to, const void *from, uint64_t bytes, uint32_t pattern,
+		     uint64_t *ticket)
+{
+	struct queued q = { .copy = { .dst = to, .src = from, .size = bytes, .pattern = pattern } };
+	int err = 0;
+
+	pthread_mutex_lock(&gpu->lock);
+	if (gpu->state)
+		err = -ENODEV;
+	else if (gp_mock_plan.no_copy)
+		err = -EOPNOTSUPP;
+	else if (gpu->num + gpu->num_ends >= gpu->depth)
+		err = -EAGAIN;
+	if (!err) {
+		q.ticket = *ticket = ++gpu->tickets;
+		gpu->queue[(gpu->head + gpu->num++) % MAX_DEPTH] = q;
 		pthread_cond_broadcast(&gpu->work);
 	}
 	pthread_mutex_unlock(&gpu->lock);
@@ -602,6 +640,7 @@ const struct gp_gpu_ops gp_gpu_mock = {
 	.unload = mock_unload,
 	.builtin = mock_builtin,
 	.launch = mock_launch,
+	.copy = mock_copy,
 	.wait = mock_wait,
 	.wake = mock_wake,
 	.ticks = mock_ticks,

@@ -23,6 +23,7 @@ struct gp_mock_plan {
 	bool in_order; /* lanes begin with the first */
 	uint32_t cpus; /* 0: the engine's choice */
 	uint32_t delay_us; /* before each launch */
+	uint32_t took_us; /* that each takes in any case, by all clocks */
 	bool no_share; /* share() fails */
 	uint32_t fail_alloc; /* that many calls of alloc() for HOST memory return NULL ... */
 	uint32_t fail_alloc_device; /* ... and for DEVICE memory */
@@ -33,6 +34,7 @@ struct gp_mock_plan {
 	bool keeps_contents; /* what recover() says */
 	bool hang; /* the next launch does not end, whatever it is told */
 	bool no_clock; /* ticks() fails */
+	bool no_copy; /* copy() does none */
 	/*
 	 * As where programs got out of their bounds: launches do nothing of what they are to do, but write all over HOST memory, that
 	 * of launches to come too. 1: random bytes; 0x100 and more: the low byte of it.
@@ -43,7 +45,7 @@ struct gp_mock_plan {
 extern struct gp_mock_plan gp_mock_plan;
 
 struct gp_mock_counts {
-	uint64_t launches, lanes, allocs, bytes; /* bytes: had now */
+	uint64_t launches, copies, lanes, allocs, bytes; /* bytes: had now */
 	uint64_t loads, unloads, shares, unshares, recovers;
 	uint32_t most_queued;
 };

@@ -32,6 +32,7 @@ void card_open(struct card *card, const char *generation, const char *commands)
 		amdgpu_sim_control(c);
 	card_again(card, !strncmp(generation, "gfx10", 5));
 	card->gfx90a = !strcmp(generation, "gfx90a");
+	card->engines8 = card->gfx90a || !strcmp(generation, "gfx908");
 }
 
 void card_close(struct card *card)
@@ -112,7 +113,7 @@ static void put_register(struct stream *s, const struct launch *l, uint32_t numb
 void put_launch(struct stream *s, const struct card *card, const struct launch *l)
 {
 	static const uint32_t zero_10[] = { 0x224, 0x225, 0x226, 0x227, 0x228, 0x22a, 0x27d };
-	static const uint32_t ones[] = { 0x216, 0x217, 0x219, 0x21a };
+	static const uint32_t ones[] = { 0x216, 0x217, 0x219, 0x21a, 0x226, 0x227, 0x228, 0x229 };
 	/* four VGPRs, IEEE mode and DX10_CLAMP as compilers have it; gfx9: 16 SGPRs; gfx10: MEM_ORDERED */
 	uint32_t rsrc1 = card->gfx10 ? 0x40ac0000 : 0x00ac0040;
 
@@ -125,7 +126,7 @@ void put_launch(struct stream *s, const struct card *card, const struct launch *
 	put_register(s, l, 0x212, rsrc1 | l->rsrc1);
 	put_register(s, l, 0x213, l->user << 1 | 1u << 7 | l->rsrc2);
 	put_register(s, l, 0x215, 0);
-	for (size_t i = 0; i < 4; i++)
+	for (size_t i = 0; i < (card->engines8 ? 8 : 4); i++)
 		put_register(s, l, ones[i], 0xffffffff);
 	put_register(s, l, 0x218, 0);
 	for (size_t i = 0; i < 7 && card->gfx10; i++)

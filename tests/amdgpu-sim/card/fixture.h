@@ -35,6 +35,7 @@ struct mem {
 struct card {
 	int fd;
 	bool gfx10, gfx90a;
+	bool engines8; /* masks of compute units for eight shader engines */
 	amdgpu_device_handle dev;
 	amdgpu_context_handle ctx;
 	struct mem mem[MAX_MEM];
