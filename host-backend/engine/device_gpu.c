@@ -518,68 +518,6 @@ static bool gpu_watch(struct gp_device *dev, uint64_t now)
 	return true;
 }
 
-static void *gpu_alloc(struct gp_device *dev, uint64_t size, enum gp_mem mem)
-{
-	if (!size || size > 1ull << 42)
-		return NULL;
-	return dev->ops->alloc(dev->gpu, size, mem == GP_MEM_DEVICE ? GP_GPU_MEM_DEVICE : GP_GPU_MEM_TABLE);
-}
-
-static void gpu_free(struct gp_device *dev, void *base, uint64_t size)
-{
-	dev->ops->free(dev->gpu, base, size);
-}
-
-static bool gpu_load(struct gp_device *dev, struct gp_program *prog, char why[GP_MESSAGE])
-{
-	uint64_t bytes = MAX(prog->num_maps, 1) * sizeof(*prog->device_maps);
-
-	prog->device_maps = gpu_alloc(dev, bytes, GP_MEM_DEVICE);
-	if (!prog->device_maps) {
-		g_strlcpy(why, "no memory of the GPU's for the program", GP_MESSAGE);
-		return false;
-	}
-	memcpy(prog->device_maps, prog->maps, prog->num_maps * sizeof(*prog->maps));
-	prog->code = dev->ops->load(dev->gpu, prog->image, why);
-	return prog->code;
-}
-
-static void gpu_unload(struct gp_device *dev, struct gp_program *prog)
-{
-	if (prog->code)
-		dev->ops->unload(dev->gpu, prog->code);
-	if (prog->device_maps)
-		gpu_free(dev, prog->device_maps, MAX(prog->num_maps, 1) * sizeof(*prog->device_maps));
-}
-
-static void gpu_session_new(struct gp_device *dev, struct gpgpu_session *s, int fd)
-{
-	s->shared = s->shm_size && !dev->ops->share(dev->gpu, s->shm, s->shm_size, fd);
-}
-
-static void gpu_session_free(struct gp_device *dev, struct gpgpu_session *s)
-{
-	if (s->shared)
-		dev->ops->unshare(dev->gpu, s->shm, s->shm_size);
-}
-
-static bool gpu_reach(struct gp_device *dev, struct gpgpu_session *s, void *at, uint64_t size)
-{
-	return !s->shared || !dev->ops->reach || !dev->ops->reach(dev->gpu, at, size);
-}
-
-static void gpu_unreach(struct gp_device *dev, struct gpgpu_session *s, void *at, uint64_t size)
-{
-	if (s->shared && dev->ops->unreach)
-		dev->ops->unreach(dev->gpu, at, size);
-}
-
-static void gpu_forget(struct gp_device *dev, struct gp_job *job)
-{
-	/* Ended between two slices: what those wrote has not been promised to anybody. */
-	gp_gpu_stage_end(job, false);
-}
-
 static void gpu_map_call(struct gp_device *dev, struct gp_map_call *call)
 {
 	pthread_mutex_lock(&dev->engine->lock);
@@ -766,14 +704,14 @@ const struct gp_device_ops gp_device_gpu = {
 	.interrupt = gpu_interrupt,
 	.watch = gpu_watch,
 	.help = gpu_kick,
-	.alloc = gpu_alloc,
-	.free = gpu_free,
-	.load = gpu_load,
-	.unload = gpu_unload,
-	.session_new = gpu_session_new,
-	.session_free = gpu_session_free,
-	.reach = gpu_reach,
-	.unreach = gpu_unreach,
-	.forget = gpu_forget,
+	.alloc = gp_gpu_alloc,
+	.free = gp_gpu_free,
+	.load = gp_gpu_load,
+	.unload = gp_gpu_unload,
+	.session_new = gp_gpu_session_new,
+	.session_free = gp_gpu_session_free,
+	.reach = gp_gpu_reach,
+	.unreach = gp_gpu_unreach,
+	.forget = gp_gpu_forget,
 	.map_call = gpu_map_call,
 };

@@ -211,6 +211,17 @@ struct gpu_launch *gp_gpu_packets(struct gp_device *dev, struct gpu_slice *slice
 struct gpu_launch *gp_gpu_look(struct gp_device *dev, struct gpu_slice *slice);
 void gp_gpu_looked(struct gpu_slice *slice, const struct gpu_launch *launch);
 
+/* gpu_objects.c: of the operations of device.h, those that need no launch */
+void *gp_gpu_alloc(struct gp_device *dev, uint64_t size, enum gp_mem mem);
+void gp_gpu_free(struct gp_device *dev, void *base, uint64_t size);
+bool gp_gpu_load(struct gp_device *dev, struct gp_program *prog, char why[GP_MESSAGE]);
+void gp_gpu_unload(struct gp_device *dev, struct gp_program *prog);
+void gp_gpu_session_new(struct gp_device *dev, struct gpgpu_session *s, int fd);
+void gp_gpu_session_free(struct gp_device *dev, struct gpgpu_session *s);
+bool gp_gpu_reach(struct gp_device *dev, struct gpgpu_session *s, void *at, uint64_t size);
+void gp_gpu_unreach(struct gp_device *dev, struct gpgpu_session *s, void *at, uint64_t size);
+void gp_gpu_forget(struct gp_device *dev, struct gp_job *job);
+
 /* gpu_calls.c */
 
 /* gp_gpu_calls_launch() - as many of @calls as go into one launch, which may be none without memory. */
