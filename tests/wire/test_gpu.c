@@ -435,9 +435,12 @@ START_TEST(out_of_bounds_everywhere)
 	check_ok(wire_map_op(client, VIRTIO_GPGPU_CMD_MAP_UPDATE, CTX, MAP_PROGS, &key, 4, &value, 4, BPF_ANY,
 			     NULL));
 	everything(true);
-	gp_mock_plan.vandal = vandals[_i];
-	for (int round = 0; round < 5; round++)
-		everything(vandals[_i] != 0x100); /* parts of which never anything ran are tried again */
+	for (uint32_t i = 0; i < G_N_ELEMENTS(vandals); i++) {
+		gp_mock_plan.vandal = vandals[i];
+		/* With zeros parts are tried again and again, since of none anything ran. */
+		for (int round = 0; round < 3; round++)
+			everything(vandals[i] != 0x100);
+	}
 	gp_mock_plan.vandal = 0;
 	works();
 	ck_assert_uint_eq(lost.times, 0);
@@ -512,7 +515,7 @@ int main(void)
 	tcase_add_test(tc, no_clock);
 	tcase_add_test(tc, shares_one_by_one);
 	tcase_add_loop_test(tc, copies_by_engine, 0, G_N_ELEMENTS(copies));
-	tcase_add_loop_test(tc, out_of_bounds_everywhere, 0, G_N_ELEMENTS(vandals));
+	tcase_add_test(tc, out_of_bounds_everywhere);
 	tcase_add_test(none, nothing_there);
 	tcase_set_timeout(none, 60);
 	tcase_add_test(none, copies_within_limit);
