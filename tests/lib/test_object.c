@@ -70,11 +70,15 @@ static uint8_t *read_file(const char *path, size_t *size)
 START_TEST(args_of_every_kind)
 {
 	static const struct gpgpu_arg_info want[] = {
-		{ "bytes", GPGPU_ARG_BUFFER_RO, 1, false },   { "out", GPGPU_ARG_BUFFER, 8, false },
-		{ "number", GPGPU_ARG_VALUE, 4, true },	      { "small", GPGPU_ARG_VALUE, 1, false },
-		{ "mode", GPGPU_ARG_VALUE, 4, false },	      { "hidden", GPGPU_ARG_BUFFER_RO, 4, false },
-		{ "any", GPGPU_ARG_BUFFER, 0, false },	      { "fixed", GPGPU_ARG_BUFFER_RO, 0, false },
-		{ "careful", GPGPU_ARG_BUFFER_RO, 2, false },
+		{ "bytes", GPGPU_ARG_BUFFER_RO, 1, false, false },
+		{ "out", GPGPU_ARG_BUFFER, 8, false, false },
+		{ "number", GPGPU_ARG_VALUE, 4, true, false },
+		{ "small", GPGPU_ARG_VALUE, 1, false, false },
+		{ "mode", GPGPU_ARG_VALUE, 4, false, false },
+		{ "hidden", GPGPU_ARG_BUFFER_RO, 4, false, false },
+		{ "any", GPGPU_ARG_BUFFER, 0, false, false },
+		{ "fixed", GPGPU_ARG_BUFFER_RO, 0, false, false },
+		{ "careful", GPGPU_ARG_BUFFER_RO, 2, false, false },
 	};
 	struct gpgpu_object *obj = open_good(objects, "args");
 	struct gpgpu_program *prog = gpgpu_object_program(obj, "all_kinds");
@@ -475,6 +479,7 @@ static const struct {
 	{ "bad_extern", "'some_kernel_symbol', which only a kernel has", -EINVAL },
 	{ "bad_kfunc", "'bpf_xdp_metadata_rx_hash', which is not in the file: a kernel function (kfunc)",
 	  -EINVAL },
+	{ "bad_local", "65540 bytes of local memory (GP_LOCAL), at most 65536", -E2BIG },
 	{ "bad_map_flags", "map 'map' has flags 0x8", -EOPNOTSUPP },
 	{ "bad_section", "'kprobe/do_nothing' is not for a device", -EINVAL },
 };
