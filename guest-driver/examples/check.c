@@ -32,6 +32,12 @@ static const struct {
 	{ "scan", check_scan },
 	{ "histogram_local", check_histogram_local },
 	{ "bitonic", check_bitonic },
+#ifdef GPGPU_CC
+	/* kernels in plain C, which gpgpu-cc has compiled */
+	{ "nbody", check_nbody },
+	{ "blackscholes", check_blackscholes },
+	{ "conv2d", check_conv2d },
+#endif
 };
 
 #define NUM_CHECKS (sizeof(checks) / sizeof(checks[0]))

@@ -55,5 +55,9 @@ void check_dot(struct gpgpu_device *dev, const char *out);
 void check_scan(struct gpgpu_device *dev, const char *out);
 void check_histogram_local(struct gpgpu_device *dev, const char *out);
 void check_bitonic(struct gpgpu_device *dev, const char *out);
+/* Of kernels in plain C, which gpgpu-cc has compiled. */
+void check_nbody(struct gpgpu_device *dev, const char *out);
+void check_blackscholes(struct gpgpu_device *dev, const char *out);
+void check_conv2d(struct gpgpu_device *dev, const char *out);
 
 #endif
