@@ -55,6 +55,14 @@ static const char *callee_name(LLVMValueRef call)
 	return LLVMIsAFunction(callee) ? LLVMGetValueName2(callee, &length) : NULL;
 }
 
+/* Helpers of work groups are declared so in gpgpu_bpf.h; the library that loads the object knows which there are. */
+static bool is_resolved_later(LLVMValueRef fn)
+{
+	const char *section = LLVMGetSection(fn);
+
+	return section && !strcmp(section, ".ksyms");
+}
+
 static void check_call(LLVMValueRef call)
 {
 	LLVMValueRef callee = LLVMGetCalledValue(call);
@@ -65,7 +73,8 @@ static void check_call(LLVMValueRef call)
 		report(call, "inline assembly: a device's instructions are not known when this is compiled");
 	else if (!name && !LLVMIsConstant(callee))
 		report(call, "a call through a pointer: devices call functions that they know");
-	else if (name && !is_body(callee) && strncmp(name, "llvm.", 5) && !math_function(name, &width))
+	else if (name && !is_body(callee) && strncmp(name, "llvm.", 5) && !math_function(name, &width) &&
+		 !is_resolved_later(callee))
 		report(call, "'%s' is neither in this file nor a function that devices have", name);
 	else if (name && !strncmp(name, "llvm.va_", 8))
 		report(call, "a variable number of arguments: functions on devices have at most five");
