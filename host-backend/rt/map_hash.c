@@ -61,6 +61,11 @@ uint64_t gp_hash_find_words(const struct gp_map *map, const uint64_t *key)
 	for (tries = 0; tries < GP_READ_TRIES; tries++)
 		if (gp_hash_try(map, key, map->key_size, map->max_entries, map->num_buckets, &steps, &at))
 			return (uint64_t)steps << 32 | at;
+#ifdef __AMDGCN__
+	/* The host's to write, and read-only for a GPU. It stays as the launch found it: in the middle of a change. */
+	if (map->type == VIRTIO_GPGPU_MAP_HASH_OF_MAPS)
+		return (uint64_t)GP_STEPS_WITHOUT_LOCK << 32;
+#endif
 	bucket = gp_hash_bucket(map, key, gp_words(map->key_size), map->num_buckets);
 	gp_with_lock(&bucket[1], held)
 		at = gp_hash_walk(map, bucket, key, map->key_size, map->max_entries, &steps);
