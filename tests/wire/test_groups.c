@@ -349,6 +349,20 @@ START_TEST(many)
 }
 END_TEST
 
+/* A device of another kind has no groups yet, and says so. */
+START_TEST(refused_on_gpu)
+{
+	const struct bpf_insn insns[] = { BARRIER(), MOV(BPF_REG_0, 0), EXIT() };
+	struct wire_answer *a;
+
+	check_status(make(insns, sizeof(insns) / sizeof(insns[0]), &a), REJECTED);
+	ck_assert_uint_eq(a->reason, VIRTIO_GPGPU_R_HELPER);
+	ck_assert_msg(strstr((const char *)a->resp->prog.message, "not built for GPUs") != NULL, "%s",
+		      (const char *)a->resp->prog.message);
+	wire_answer_free(a);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("groups");
@@ -356,6 +370,11 @@ int main(void)
 
 	tcase_add_checked_fixture(tc, setup_objects, teardown);
 	tcase_set_timeout(tc, 120);
+	suite_add_tcase(s, tc);
+	if (getenv("GPGPU_TEST_DEVICE")) {
+		tcase_add_test(tc, refused_on_gpu);
+		return run_suite(s);
+	}
 	tcase_add_test(tc, mirror);
 	tcase_add_test(tc, exchange);
 	tcase_add_test(tc, float_order);
@@ -366,6 +385,5 @@ int main(void)
 	tcase_add_test(tc, left_over);
 	tcase_add_test(tc, sizes);
 	tcase_add_test(tc, many);
-	suite_add_tcase(s, tc);
 	return run_suite(s);
 }
