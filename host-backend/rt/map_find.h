@@ -41,15 +41,21 @@ GP_ALWAYS const uint8_t *gp_copied(struct gp_copy *copy, const uint8_t *at, uint
 GP_ALWAYS uint32_t gp_lookup_hash(struct gp_lane *lane, const struct gp_map *map, const uint8_t *key,
 				  uint32_t key_size, uint32_t max_entries, uint32_t num_buckets)
 {
-	uint64_t words[GP_HASH_INLINE / 8], again[GP_HASH_INLINE / 8], found;
-	uint32_t steps = 0, at, i;
+	uint64_t words[GP_HASH_INLINE / 8], found;
 	struct gp_copy copy;
+	uint32_t i;
 
 	if (key_size > GP_HASH_INLINE) {
 		found = gp_hash_find_any(map, gp_copied(&copy, key, key_size));
 	} else {
 		for (i = 0; i < gp_words(key_size); i++)
 			words[i] = gp_get_halves(key, key_size, i);
+#if defined(__AMDGCN__)
+		found = gp_hash_find_here(map, words, key_size, max_entries, num_buckets);
+#else
+		uint64_t again[GP_HASH_INLINE / 8];
+		uint32_t steps = 0, at;
+
 		if (gp_likely(gp_hash_try(map, words, key_size, max_entries, num_buckets, &steps, &at))) {
 			gp_charge(lane, steps / GP_STEPS_PER_FUEL);
 			return at;
@@ -57,6 +63,7 @@ GP_ALWAYS uint32_t gp_lookup_hash(struct gp_lane *lane, const struct gp_map *map
 		for (i = 0; i < gp_words(key_size); i++)
 			again[i] = words[i];
 		found = gp_hash_find_words(map, again);
+#endif
 	}
 	gp_charge_steps(lane, (uint32_t)(found >> 32));
 	return (uint32_t)found;

@@ -55,6 +55,9 @@ static void gp_hash_get_key(const struct gp_map *map, const uint8_t *key, uint64
 
 uint64_t gp_hash_find_words(const struct gp_map *map, const uint64_t *key)
 {
+#if defined(__AMDGCN__)
+	return gp_hash_find_here(map, key, map->key_size, map->max_entries, map->num_buckets);
+#else
 	uint32_t steps = 0, at = 0, tries, *bucket;
 	bool held;
 
@@ -72,6 +75,7 @@ uint64_t gp_hash_find_words(const struct gp_map *map, const uint64_t *key)
 	if (!held)
 		steps = GP_STEPS_WITHOUT_LOCK;
 	return (uint64_t)steps << 32 | at;
+#endif
 }
 
 uint64_t gp_hash_find_any(const struct gp_map *map, const uint8_t *key)

@@ -33,11 +33,19 @@
 #define GP_HASH_MAX_WORDS 64 /* keys up to 512 bytes */
 #define GP_HASH_INLINE	  48 /* bytes of the largest key whose look-up is inlined */
 #define GP_LRU_MARKS	  128
-#define GP_EVERY_CPU	  UINT32_MAX
+
+/* Words of a key up to which all are compared at once: a branch a word costs more, most of all where lanes diverge. */
+#if defined(__AMDGCN__)
+#define GP_HASH_WHOLE (GP_HASH_INLINE / 8)
+#else
+#define GP_HASH_WHOLE 4
+#endif
+
+#define GP_EVERY_CPU UINT32_MAX
 
 struct gp_hash_elem {
-	uint32_t next;  /* + 1; also in the list of free elements */
-	uint32_t mark;  /* LRU: looked up since the hand came by */
+	uint32_t next; /* + 1; also in the list of free elements */
+	uint32_t mark; /* LRU: looked up since the hand came by */
 	uint64_t key[];
 };
 
@@ -91,7 +99,7 @@ GP_ALWAYS bool gp_hash_same(const struct gp_hash_elem *e, const uint64_t *key, u
 	uint64_t diff = 0;
 	uint32_t i;
 
-	if (words <= 4) {
+	if (words <= GP_HASH_WHOLE) {
 		for (i = 0; i < words; i++)
 			diff |= gp_load64(&e->key[i]) ^ key[i];
 		return !diff;
@@ -136,6 +144,43 @@ GP_ALWAYS bool gp_hash_try(const struct gp_map *map, const uint64_t *key, uint32
 	*at = gp_hash_walk(map, bucket, key, key_size, max_entries, steps);
 	return gp_read_valid(&bucket[1], begin);
 }
+
+#if defined(__AMDGCN__)
+/*
+ * gp_hash_find_here() - find a key; all in one loop, since each look-up of a program's is a copy of this. Its turns are
+ * walks without the lock, and behind GP_READ_TRIES of them walks with it, for the lanes that get it. The lanes of a wave
+ * leave together, as gp_with_lock() has it.
+ *
+ * Return: element + 1 in the low half, steps in the high half.
+ */
+GP_ALWAYS uint64_t gp_hash_find_here(const struct gp_map *map, const uint64_t *key, uint32_t key_size,
+				     uint32_t max_entries, uint32_t num_buckets)
+{
+	uint32_t *bucket = gp_hash_bucket(map, key, gp_words(key_size), num_buckets);
+	uint32_t at = 0, steps = 0, turn = 0;
+	bool want = true;
+
+	do {
+		bool tries = turn < GP_READ_TRIES, locked = want && !tries && gp_trylock(&bucket[1]);
+
+		if (locked || (want && tries)) {
+			uint32_t begin = gp_read_begin(&bucket[1]);
+
+			at = gp_hash_walk(map, bucket, key, key_size, max_entries, &steps);
+			want = !locked && !gp_read_valid(&bucket[1], begin);
+		}
+		if (locked)
+			gp_unlock(&bucket[1]);
+		if (++turn == GP_READ_TRIES + GP_LOCK_SPINS && want) {
+			steps = GP_STEPS_WITHOUT_LOCK;
+			want = false;
+		}
+		if (!tries)
+			gp_pause();
+	} while (gp_wave_any(want));
+	return (uint64_t)steps << 32 | at;
+}
+#endif
 
 /* gp_lru_mark() - @at: element + 1. */
 GP_ALWAYS void gp_lru_mark(const struct gp_map *map, uint32_t at, uint32_t key_size)
