@@ -23,7 +23,6 @@
 #define MAX_CLIENTS  65536
 #define MINUTE	     60000000000ull /* ns */
 #define TCP_WINDOW   16384
-#define MAX_OPTIONS  48 /* 40, and room to look ahead */
 
 enum { /* indices of `totals` */
        TOTAL_MALFORMED, /* dropped */
@@ -191,29 +190,32 @@ static __always_inline __u32 cookie(const struct secret *key, const struct flow 
 /* --------------------------------------------------------------------- parsing */
 
 /*
- * The client's segment size from the options of a request; 536 if it says nothing. Options are copied to the
- * stack and this is a global function, since a pointer that moves through a packet by what it finds there is
- * more than the kernel's verifier has patience for.
+ * The client's segment size from the options of a request; 536 if it says nothing, or if the packet ends within them. This
+ * is a global function that has the packet's bytes copied, two at a time, since a pointer that moves through a packet by
+ * what it finds there is more than the kernel's verifier has patience for. An array of all options, on the other hand,
+ * would be indexed by what is in them, and on a GPU the stack could not stay in registers.
  */
 __noinline __u32 parse_mss(struct xdp_md *ctx, __u32 offset, __u32 length)
 {
-	__u8 options[MAX_OPTIONS] = { 0 };
+	__u8 option[2] = { 0 };
 	__u32 at = 0;
 
-	if (!length || length > 40 || bpf_xdp_load_bytes(ctx, offset, options, length))
+	if (!length || length > 40 || bpf_xdp_load_bytes(ctx, offset + length - 1, option, 1))
 		return 536;
-	for (int i = 0; i < 10 && at < 40; i++) {
-		__u8 kind = options[at], size = options[at + 1];
-
-		if (kind == 1) {
+	/* One that begins with the last byte says nothing. */
+	for (int i = 0; i < 10 && at + 2 <= length; i++) {
+		if (bpf_xdp_load_bytes(ctx, offset + at, option, 2))
+			break;
+		if (option[0] == 1) {
 			at++;
 			continue;
 		}
-		if (kind == 2 && size == 4 && at + 4 <= length)
-			return options[at + 2] << 8 | options[at + 3];
-		if (kind == 0 || size < 2)
+		if (option[0] == 2 && option[1] == 4 && at + 4 <= length &&
+		    !bpf_xdp_load_bytes(ctx, offset + at + 2, option, 2))
+			return option[0] << 8 | option[1];
+		if (option[0] == 0 || option[1] < 2)
 			break;
-		at += size;
+		at += option[1];
 	}
 	return 536;
 }
