@@ -18,6 +18,7 @@
 #include <virtio_gpgpu.h>
 #include "jit/child.h"
 #include "jit/emit.h"
+#include "jit/kernels.h"
 #include "jit/sandbox.h"
 
 static int reply_fd;
@@ -127,7 +128,8 @@ _Noreturn void gp_child_run(const struct gp_jit_request *request, int program, i
 		_exit(GP_CHILD_NO_SANDBOX);
 	ok = request->kernel == GP_JIT_PROGRAM
 		     ? gp_emit(&prog, request->cpu_seconds * 1000000000ull, &code, &result.verdict)
-		     : gp_emit_kernel(request->kernel, &code, &result.verdict);
+		     : gp_kernel_made(gp_emit_target(), request->kernel, &code) ||
+			       gp_emit_kernel(request->kernel, &code, &result.verdict);
 	if (ok) {
 		if (code.size > GP_JIT_MAX_CODE || code.num_lines > GP_JIT_MAX_LINES ||
 		    !fill(files[0], code.bytes, code.size) ||

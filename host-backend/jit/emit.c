@@ -97,7 +97,7 @@ static const struct tier gpu_tiers[] = {
 	{ 0,
 	  0,
 	  4000,
-	  { "function(infer-address-spaces,early-cse<memssa>,simplifycfg," COMBINE
+	  { "function(lower-constant-intrinsics,infer-address-spaces,early-cse<memssa>,simplifycfg," COMBINE
 	    ",loop(loop-idiom,indvars,loop-deletion,loop-unroll-full),sroa,infer-address-spaces,"
 	    "early-cse<memssa>,correlated-propagation,simplifycfg,constraint-elimination,"
 	    "early-cse<memssa>,dse,loop-mssa(licm),adce,simplifycfg<hoist-common-insts;sink-common-insts;"
@@ -106,7 +106,7 @@ static const struct tier gpu_tiers[] = {
 	{ 0,
 	  0,
 	  8000,
-	  { "function(infer-address-spaces,early-cse<memssa>," COMBINE
+	  { "function(lower-constant-intrinsics,infer-address-spaces,early-cse<memssa>," COMBINE
 	    ",simplifycfg,loop(loop-unroll-full),sroa,infer-address-spaces,early-cse,"
 	    "constraint-elimination,simplifycfg,dse,adce),globaldce" },
 	  false },
@@ -523,7 +523,9 @@ bool gp_emit_kernel(enum gp_kernel kernel, struct gp_code *code, struct gp_verdi
 		return compiler_failed(verdict, "kernel", "there is none");
 	errors = 0;
 	make_internal(names[kernel], false);
-	inline_library(names[kernel]);
+	/* The many operations on maps stay functions: their arrays are in memory anyway. */
+	if (kernel != GP_KERNEL_MAP_OPS)
+		inline_library(names[kernel]);
 	return optimise(gpu_tiers, verdict) && generate(names[kernel], machine, false, code, verdict);
 }
 
@@ -598,7 +600,11 @@ static const char *warm_up(void)
 static void init_llvm(void)
 {
 	/* Local memory is the program's, and finding a lane's part of it takes registers that nothing else needs. */
-	static const char *const options[] = { "gpgpu-jit", "-disable-promote-alloca-to-lds" };
+	static const char *const options[] = {
+		"gpgpu-jit", "-disable-promote-alloca-to-lds",
+		/* A program is one function, and its control flow all copies. */
+		"-large-interval-freq-threshold=16"
+	};
 
 	if (gpu) {
 		LLVMParseCommandLineOptions(sizeof(options) / sizeof(*options), options, NULL);
