@@ -37,8 +37,12 @@
 #define SDMA_22_BITS 0x003fff00u
 #define SDMA_30_BITS 0x3fffff00u
 
+/*
+ * No code for page faults that are retried (XNACK), which takes registers and time: all that a launch reaches is mapped
+ * before it, and for these chips the driver has retries off (Linux: amdgpu_gmc_noretry_set()).
+ */
 #define GFX9(cpu)                                                                                           \
-	.name = cpu, .features = "", .gfx = 9, .wave = 64, .vgpr_code = 4, .vgpr_alloc = 4,                 \
+	.name = cpu, .features = "-xnack", .gfx = 9, .wave = 64, .vgpr_code = 4, .vgpr_alloc = 4,           \
 	.vgpr_total = 256, .vgpr_max = 256, .sgpr_code = 8, .sgpr_max = 102, .waves = 10, .simds = 4,       \
 	.lds_max = 65536, .lds_granule = 512, .scratch_max = 131056, .scratch_unit = 1024,                  \
 	.scratch_waves_max = 0xfff, .scratch_wavesize_max = 0x1fff, .scratch_descriptor = true,             \
