@@ -22,10 +22,10 @@
  * A launch counts as hanging only while the waiter waits for it, and has looked again and again: neither what it has to
  * do with those that have ended, nor a host that gives us no processor, makes a GPU a lost one.
  *
- * The kernel of map operations is large and takes the compiler seconds, which nobody who starts a virtual machine should
- * wait for: it is made by a thread of its own, and what needs it waits (`calls`, `later`), but neither the submitter nor the
- * waiter does. On a busy host it may miss the compiler's limit of time: it is asked for again, MAKE_TRIES times in all. A look
- * for what programs have left is given up where somebody waits for its slice.
+ * The kernel of map operations is large. The compiler has it ready (jit/kernels.h), but may be starting, and nobody who
+ * starts a virtual machine should wait for that: it is loaded by a thread of its own, and what needs it waits (`calls`,
+ * `later`), but neither the submitter nor the waiter does. It is asked for MAKE_TRIES times in all before the device is given
+ * up. A look for what programs have left is given up where somebody waits for its slice.
  *
  * Loss: operations return -ENODEV. The waiter answers what was in flight with S_DEVICE_LOST, and asks the GPU to recover. If
  * memory has kept what it held, all goes on with what had not been queued. Otherwise the device is `gone`: jobs
