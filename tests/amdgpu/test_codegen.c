@@ -359,6 +359,7 @@ static int write_costs(const char *path)
 	if (!file)
 		return 1;
 	fprintf(file,
+		"# SPDX-License-Identifier: BSD-3-Clause\n"
 		"# What programs take, at most: program, target, VGPRs, bytes of scratch, bytes of code. Written by\n"
 		"# test_codegen --write FILE OBJECT...\n");
 	for (size_t i = 0; i < num_made; i++)
