@@ -402,7 +402,7 @@ struct sim_options_card {
 	uint64_t vram, gtt, units, seed, instructions, poison;
 	uint64_t clock; /* ns that an instruction takes */
 	int64_t timeout; /* ns */
-	bool l1, l2, hard, reset_loses, list_strict;
+	bool l1, l2, hard, ring_reset, reset_loses, list_strict;
 	char capture[256], statistics[256], trace[256], listen[256];
 	bool trace_packets, trace_instructions;
 	uint32_t trace_lane;

@@ -212,10 +212,11 @@ static bool set_list(char **a, int n)
 static bool set_recovery(char **a, int n)
 {
 	sim.options.hard = !strcmp(a[0], "hard");
+	sim.options.ring_reset = !strcmp(a[0], "ring");
 	if (n > 1 && strcmp(a[1], "vram-lost"))
 		return false;
 	sim.options.reset_loses = n > 1;
-	return sim.options.hard || !strcmp(a[0], "soft");
+	return sim.options.hard || sim.options.ring_reset || !strcmp(a[0], "soft");
 }
 
 static bool fail(char **a, int n)

@@ -9,8 +9,10 @@
  *  - waves that fault or do not end are killed, the job's fence fails with -ENODATA (soft recovery);
  *  - a packet processor that hangs needs a reset: -ETIME, its context is guilty, and other rings' jobs that were running
  *    are lost with -ECANCELED;
+ *  - or, where the driver can reset one ring (from 6.12 on those of compute, if firmware takes it: `recovery ring`), -ETIME as
+ *    well, but nobody is guilty and other rings go on;
  *  - whatever follows a failed job on its queue fails as that did: the context has to be made anew;
- *  - jobs made before local memory was lost do not run: -ECANCELED.
+ *  - but jobs of a guilty context, and jobs made before local memory was lost, do not run whatever came before: -ECANCELED.
  */
 #include <errno.h>
 #include <signal.h>
@@ -95,11 +97,9 @@ static int skip(const struct sim_job *job)
 {
 	if (sim.unplugged)
 		return -ECANCELED;
-	if (job->entity->error)
-		return job->entity->error;
 	if (job->ctx->guilty || job->vram_losses != sim.vram_losses)
 		return -ECANCELED;
-	return 0;
+	return job->entity->error;
 }
 
 /* As HW_IP_INFO says it. */
@@ -174,6 +174,10 @@ static int judge(struct ring *ring, struct sim_exec *exec, struct sim_job *job)
 	if (exec->trouble == SIM_TROUBLE_WAVES && !sim.options.hard) {
 		sim.resets++;
 		return -ENODATA;
+	}
+	if (sim.options.ring_reset) {
+		sim.resets++;
+		return -ETIME;
 	}
 	job->ctx->guilty = true;
 	reset(sim.options.reset_loses, ring);

@@ -84,6 +84,45 @@ START_TEST(test_hang)
 }
 END_TEST
 
+/* What was queued behind the job that hung: the context's guilt says more than how that ended. */
+START_TEST(test_hang_followed)
+{
+	uint64_t sequence, next;
+	struct stream s;
+
+	card_open(&card, "gfx900", "timeout 100");
+	s = nop_stream();
+	amdgpu_sim_control("hang");
+	ck_assert_int_eq(submit(&card, &s, AMDGPU_HW_IP_COMPUTE, 0, &sequence), 0);
+	ck_assert_int_eq(submit(&card, &s, AMDGPU_HW_IP_COMPUTE, 0, &next), 0);
+	ck_assert_int_eq(wait_for(&card, AMDGPU_HW_IP_COMPUTE, sequence, 20 * SECOND), -ETIME);
+	ck_assert_int_eq(wait_for(&card, AMDGPU_HW_IP_COMPUTE, next, 20 * SECOND), -ECANCELED);
+	card_close(&card);
+}
+END_TEST
+
+/* One ring is reset: nobody is guilty, the queue fails on, a new context works. */
+START_TEST(test_ring_reset)
+{
+	uint64_t sequence, next;
+	struct stream s;
+
+	card_open(&card, "gfx900", "timeout 100;recovery ring");
+	s = nop_stream();
+	amdgpu_sim_control("hang");
+	ck_assert_int_eq(submit(&card, &s, AMDGPU_HW_IP_COMPUTE, 0, &sequence), 0);
+	ck_assert_int_eq(submit(&card, &s, AMDGPU_HW_IP_COMPUTE, 0, &next), 0);
+	ck_assert_int_eq(wait_for(&card, AMDGPU_HW_IP_COMPUTE, sequence, 20 * SECOND), -ETIME);
+	ck_assert_int_eq(wait_for(&card, AMDGPU_HW_IP_COMPUTE, next, 20 * SECOND), -ETIME);
+	ck_assert_uint_eq(flags_of(card.ctx), AMDGPU_CTX_QUERY2_FLAGS_RESET);
+	ck_assert_int_eq(run(&card, &s), -ETIME);
+	new_context();
+	ck_assert_uint_eq(flags_of(card.ctx), 0);
+	ck_assert_int_eq(run(&card, &s), 0);
+	card_close(&card);
+}
+END_TEST
+
 START_TEST(test_innocent)
 {
 	uint64_t sequence, next;
@@ -286,6 +325,8 @@ int main(int argc, char **argv)
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, test_injected);
 	tcase_add_test(tc, test_hang);
+	tcase_add_test(tc, test_hang_followed);
+	tcase_add_test(tc, test_ring_reset);
 	tcase_add_test(tc, test_innocent);
 	tcase_add_test(tc, test_vram_lost);
 	tcase_add_test(tc, test_unplug);
