@@ -227,6 +227,31 @@ uint64_t program(const struct mem *code, enum program which)
 	return code->va + 256u * which;
 }
 
+struct launch launch_new(const struct card *card, const struct mem *code, enum program which, uint64_t from,
+			 uint64_t to)
+{
+	struct launch l = {
+		.code = program(code, which), .groups = 1, .size = card->gfx10 ? 32 : 64, .user = 4
+	};
+
+	l.data[0] = (uint32_t)from;
+	l.data[1] = (uint32_t)(from >> 32);
+	l.data[2] = (uint32_t)to;
+	l.data[3] = (uint32_t)(to >> 32);
+	return l;
+}
+
+struct launch launch_ids(struct card *card, struct mem **out)
+{
+	struct mem *code = programs(card);
+	struct launch l;
+
+	*out = mem_new(card, 4 * PAGE, AMDGPU_GEM_DOMAIN_VRAM, 0, RW);
+	l = launch_new(card, code, P_IDS, (*out)->va, 0);
+	l.user = 2;
+	return l;
+}
+
 int sim_main(Suite *suite, char **argv)
 {
 	const char *dir = getenv("LIBDRM_DIR");

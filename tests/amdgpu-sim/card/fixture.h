@@ -85,6 +85,10 @@ int run(struct card *card, struct stream *s);
 enum program { P_IDS, P_VLOAD, P_SLOAD, P_LOOP, P_VLOAD_GLC, P_TIME };
 struct mem *programs(struct card *card);
 uint64_t program(const struct mem *code, enum program which);
+/* launch_new() - one wave of @which, whose four user registers hold @from and @to. launch_ids() - P_IDS into @out, new. */
+struct launch launch_new(const struct card *card, const struct mem *code, enum program which, uint64_t from,
+			 uint64_t to);
+struct launch launch_ids(struct card *card, struct mem **out);
 
 /* sim_main() - runs @suite; with LIBDRM_DIR in the environment on the libraries there. */
 int sim_main(Suite *suite, char **argv);

@@ -252,61 +252,6 @@ START_TEST(test_sdma)
 }
 END_TEST
 
-START_TEST(test_capture)
-{
-	char path[] = "/tmp/amdgpu-sim-capture-XXXXXX", text[128] = "", line[300] = "";
-	struct stream s;
-	FILE *file;
-	int fd = mkstemp(path);
-
-	ck_assert_int_ge(fd, 0);
-	snprintf(text, sizeof(text), "capture %s", path);
-	card_open(&card, "gfx1201", text);
-	s = stream_new(&card);
-	put(&s, PACKET(0x76, 2));
-	put(&s, 0x22f);
-	put(&s, 0x12345678);
-	put(&s, PACKET(0x15, 4));
-	for (size_t i = 0; i < 4; i++)
-		put(&s, 1);
-	/* its waves do not run here; its stream is written down all the same */
-	ck_assert_int_eq(run(&card, &s), -ETIME);
-	file = fdopen(fd, "r");
-	ck_assert_ptr_nonnull(fgets(line, sizeof(line), file));
-	snprintf(text, sizeof(text), "ib compute %#llx 8 0\n", (unsigned long long)s.mem->va);
-	ck_assert_str_eq(line, text);
-	ck_assert_ptr_nonnull(fgets(line, sizeof(line), file));
-	ck_assert_str_eq(line, "c0017600 0000022f 12345678 c0031500 00000001 00000001 00000001 00000001\n");
-	fclose(file);
-	unlink(path);
-}
-END_TEST
-
-static struct launch launch(const struct mem *code, enum program which, uint64_t from, uint64_t to)
-{
-	struct launch l = {
-		.code = program(code, which), .groups = 1, .size = card.gfx10 ? 32 : 64, .user = 4
-	};
-
-	l.data[0] = (uint32_t)from;
-	l.data[1] = (uint32_t)(from >> 32);
-	l.data[2] = (uint32_t)to;
-	l.data[3] = (uint32_t)(to >> 32);
-	return l;
-}
-
-/* P_IDS into a buffer of its own. */
-static struct launch launch_ids(struct mem **out)
-{
-	struct mem *code = programs(&card);
-	struct launch l;
-
-	*out = mem_new(&card, 4 * PAGE, AMDGPU_GEM_DOMAIN_VRAM, 0, RW);
-	l = launch(code, P_IDS, (*out)->va, 0);
-	l.user = 2;
-	return l;
-}
-
 START_TEST(test_dispatch)
 {
 	struct mem *out;
@@ -314,7 +259,7 @@ START_TEST(test_dispatch)
 	struct stream s;
 
 	open_card(_i, NULL);
-	l = launch_ids(&out);
+	l = launch_ids(&card, &out);
 	s = stream_new(&card);
 	l.groups = 10;
 	put_acquire(&s, card.gfx10);
@@ -344,7 +289,7 @@ START_TEST(test_clock)
 		code = programs(&card);
 		out = mem_new(&card, PAGE, AMDGPU_GEM_DOMAIN_VRAM, 0, RW);
 		s = stream_new(&card);
-		l = launch(code, P_TIME, out->va, 0);
+		l = launch_new(&card, code, P_TIME, out->va, 0);
 		l.user = 2;
 		l.size = 1;
 		put_acquire(&s, card.gfx10);
@@ -370,7 +315,7 @@ START_TEST(test_missing_registers)
 		struct stream s;
 
 		begin_case(_i, i);
-		l = launch_ids(&out);
+		l = launch_ids(&card, &out);
 		s = stream_new(&card);
 		l.skip = needed[i];
 		put_launch(&s, &card, &l);
@@ -390,7 +335,7 @@ START_TEST(test_dispatch_fields)
 		struct stream s;
 
 		begin_case(_i, i);
-		l = launch_ids(&out);
+		l = launch_ids(&card, &out);
 		s = stream_new(&card);
 		switch (i) {
 		case 0:
@@ -448,7 +393,7 @@ START_TEST(test_wave_faults)
 				 0);
 		out = mem_new(&card, 4 * PAGE, AMDGPU_GEM_DOMAIN_GTT, 0, rows[i].to_flags);
 		s = stream_new(&card);
-		l = launch(code, P_VLOAD, rows[i].from ? rows[i].from : out->va, out->va + 64);
+		l = launch_new(&card, code, P_VLOAD, rows[i].from ? rows[i].from : out->va, out->va + 64);
 		put_acquire(&s, card.gfx10);
 		put_launch(&s, &card, &l);
 		ck_assert_msg(run(&card, &s) == -ENODATA, "%s is let through", rows[i].what);
@@ -466,7 +411,7 @@ static uint32_t second_load(enum program which, bool acquire)
 {
 	struct mem *code = programs(&card), *data = mem_new(&card, PAGE, AMDGPU_GEM_DOMAIN_VRAM, 0, RW);
 	struct stream s = stream_new(&card);
-	struct launch l = launch(code, which, data->va, data->va + 1024);
+	struct launch l = launch_new(&card, code, which, data->va, data->va + 1024);
 
 	data->cpu[0] = 1;
 	put_acquire(&s, card.gfx10);
@@ -506,7 +451,7 @@ END_TEST
 static uint32_t second_job(enum program which, bool acquire, uint32_t flags)
 {
 	struct mem *code = programs(&card), *data = mem_new(&card, PAGE, AMDGPU_GEM_DOMAIN_GTT, 0, RW);
-	struct launch l = launch(code, which, data->va, data->va + 1024);
+	struct launch l = launch_new(&card, code, which, data->va, data->va + 1024);
 	struct stream s = stream_new(&card), t = stream_new(&card);
 	uint64_t sequence;
 
@@ -548,7 +493,7 @@ static uint32_t seen_early(uint64_t mtype, bool release)
 	struct mem *code = programs(&card),
 		   *data = mem_new(&card, PAGE, AMDGPU_GEM_DOMAIN_GTT, 0, RW | mtype);
 	struct mem *flags = mem_new(&card, PAGE, AMDGPU_GEM_DOMAIN_GTT, 0, RW);
-	struct launch l = launch(code, P_IDS, data->va, 0);
+	struct launch l = launch_new(&card, code, P_IDS, data->va, 0);
 	struct stream s = stream_new(&card);
 	uint64_t sequence;
 	uint32_t seen;
@@ -622,7 +567,7 @@ START_TEST(test_stale_code)
 	code = programs(&card);
 	data = mem_new(&card, PAGE, AMDGPU_GEM_DOMAIN_GTT, 0, RW);
 	data->cpu[0] = 5;
-	l = launch(code, P_VLOAD, data->va, data->va + 1024);
+	l = launch_new(&card, code, P_VLOAD, data->va, data->va + 1024);
 	s = stream_new(&card);
 	put_acquire(&s, card.gfx10);
 	put_launch(&s, &card, &l);
@@ -644,41 +589,6 @@ START_TEST(test_stale_code)
 }
 END_TEST
 
-/* Statistics count what a dispatch did. */
-START_TEST(test_statistics)
-{
-	char path[] = "/tmp/amdgpu-sim-statistics-XXXXXX", text[128], line[700] = "";
-	struct mem *out;
-	struct launch l;
-	struct stream s;
-	FILE *file;
-	int fd = mkstemp(path);
-
-	ck_assert_int_ge(fd, 0);
-	snprintf(text, sizeof(text), "statistics %s", path);
-	open_card(_i, text);
-	l = launch_ids(&out);
-	s = stream_new(&card);
-	l.groups = 3;
-	put_acquire(&s, card.gfx10);
-	put_launch(&s, &card, &l);
-	ck_assert_int_eq(run(&card, &s), 0);
-	amdgpu_sim_control("statistics now");
-	file = fdopen(fd, "r");
-	ck_assert_ptr_nonnull(fgets(line, sizeof(line), file));
-	snprintf(text, sizeof(text), "dispatch client=1 code=%#llx groups=3x1x1 size=%ux1x1 ",
-		 (unsigned long long)l.code, l.size);
-	ck_assert_int_eq(strncmp(line, text, strlen(text)), 0);
-	snprintf(text, sizeof(text), " bytes_stored=%u\n", 3 * l.size * 4);
-	ck_assert_ptr_nonnull(strstr(line, text));
-	ck_assert_ptr_nonnull(fgets(line, sizeof(line), file));
-	ck_assert_int_eq(strncmp(line, "total dispatches=1 ", 19), 0);
-	fclose(file);
-	unlink(path);
-	card_close(&card);
-}
-END_TEST
-
 int main(int argc, char **argv)
 {
 	Suite *suite = suite_create("card");
@@ -690,7 +600,6 @@ int main(int argc, char **argv)
 	tcase_add_loop_test(tc, test_alignment, 0, LOOP_GENERATIONS);
 	tcase_add_loop_test(tc, test_permissions, 0, LOOP_GENERATIONS);
 	tcase_add_loop_test(tc, test_sdma, 0, LOOP_GENERATIONS);
-	tcase_add_loop_test(tc, test_capture, 0, 1);
 	tcase_add_loop_test(tc, test_dispatch, 0, ALL_GENERATIONS);
 	tcase_add_loop_test(tc, test_missing_registers, 0, LOOP_GENERATIONS);
 	tcase_add_loop_test(tc, test_dispatch_fields, 0, LOOP_GENERATIONS);
@@ -701,7 +610,6 @@ int main(int argc, char **argv)
 	tcase_add_loop_test(tc, test_write_back, 0, LOOP_GENERATIONS);
 	tcase_add_loop_test(tc, test_always_valid, 0, LOOP_GENERATIONS);
 	tcase_add_loop_test(tc, test_stale_code, 0, LOOP_GENERATIONS);
-	tcase_add_loop_test(tc, test_statistics, 0, LOOP_GENERATIONS);
 	tcase_add_loop_test(tc, test_clock, 0, LOOP_GENERATIONS);
 	suite_add_tcase(suite, tc);
 	return sim_main(suite, argv);
