@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "bpf/groups.h"
+#include "isa.h"
 #include "listing.h"
 #include "programs.h"
 
@@ -294,6 +295,63 @@ START_TEST(spaces_are_known)
 }
 END_TEST
 
+/* ------------------------------------------------------------------- simulator */
+
+static int simulated(const char *name)
+{
+	static const char *const names[] = { [SIM_GFX900] = "gfx900",
+					     [SIM_GFX906] = "gfx906",
+					     [SIM_GFX908] = "gfx908",
+					     [SIM_GFX90A] = "gfx90a",
+					     [SIM_GFX1030] = "gfx1030" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (!strcmp(names[i], name))
+			return (int)i;
+	return -1;
+}
+
+/* Whether the line is what our decoder makes of its bytes too, and an instruction that runs. */
+static bool agrees(const struct made *m, enum sim_gfx gfx, const struct listing_line *line)
+{
+	const uint8_t *code = (const uint8_t *)m->image->code + line->at;
+	uint32_t size = m->image->entry - line->at;
+	char text[256] = "nothing";
+	uint32_t n = sim_disassemble(gfx, code, size, line->at, text, sizeof(text));
+	bool runs = sim_executes(gfx, code, size);
+
+	if (n && !strcmp(text, line->text) && runs)
+		return true;
+	fprintf(stderr, "%s for %s at %#x: '%s', the simulator's '%s'%s\n", name_of(m), m->want->name,
+		line->at, line->text, text, runs ? "" : ", which it does not execute");
+	return false;
+}
+
+/* Every instruction that programs are made of, to LLVM's disassembler and to the simulator's, line by line. */
+START_TEST(simulator_agrees)
+{
+	unsigned int wrong = 0;
+	size_t total = 0;
+
+	for (size_t i = 0; i < num_made; i++) {
+		int gfx = simulated(made[i].want->name);
+		struct listing_line *lines;
+		size_t count;
+
+		if (!made[i].image || gfx < 0)
+			continue;
+		lines = listing_make(made[i].image, made[i].gen, &count);
+		for (size_t l = 0; l < count && wrong < 20; l++)
+			wrong += !agrees(&made[i], (enum sim_gfx)gfx, &lines[l]);
+		total += count;
+		free(lines);
+	}
+	printf("%zu instructions, %u not alike\n", total, wrong);
+	ck_assert_uint_eq(wrong, 0);
+	ck_assert_uint_gt(total, 20000);
+}
+END_TEST
+
 /* ------------------------------------------------------------------- cost */
 
 /* Code may grow by so much without anybody noticing: LLVM's versions differ. */
@@ -360,13 +418,14 @@ static int write_costs(const char *path)
 		return 1;
 	fprintf(file,
 		"# SPDX-License-Identifier: BSD-3-Clause\n"
-		"# What programs take, at most: program, target, VGPRs, bytes of scratch, bytes of code. Written by\n"
-		"# test_codegen --write FILE OBJECT...\n");
+		"# What programs take, at most: program, target, VGPRs, bytes of scratch, bytes of code; and the waves of "
+		"a SIMD that the\n# VGPRs leave room for. Written by test_codegen --write FILE OBJECT...\n");
 	for (size_t i = 0; i < num_made; i++)
 		if (made[i].image && made[i].program)
-			fprintf(file, "%-24s %-8s %4u %4u %6u\n", made[i].program->name, made[i].want->name,
-				made[i].image->vgprs, made[i].image->scratch_bytes,
-				made[i].image->code_bytes);
+			fprintf(file, "%-24s %-8s %4u %4u %6u %3u\n", made[i].program->name,
+				made[i].want->name, made[i].image->vgprs, made[i].image->scratch_bytes,
+				made[i].image->code_bytes,
+				gp_generation_waves(made[i].gen, made[i].image->vgprs));
 	return fclose(file) != 0;
 }
 
@@ -412,6 +471,7 @@ int main(int argc, char **argv)
 	tcase_add_test(tc, descriptors);
 	tcase_add_test(tc, stacks_stay_in_registers);
 	tcase_add_test(tc, spaces_are_known);
+	tcase_add_test(tc, simulator_agrees);
 	tcase_add_test(tc, nothing_grows);
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);

@@ -148,4 +148,7 @@ uint64_t sim_atomic_result(enum sim_atomic op, uint32_t size, uint64_t old, uint
 uint32_t sim_disassemble(enum sim_gfx gfx, const uint8_t *code, size_t size, uint64_t pc, char *text,
 			 size_t room);
 
+/* sim_executes() - whether the instruction at @code is one that sim_run() has a meaning for. */
+bool sim_executes(enum sim_gfx gfx, const uint8_t *code, size_t size);
+
 #endif

@@ -65,9 +65,22 @@ static void constant(struct out *o, const struct uop *u, const struct opd *d, un
 					     "-2.0", "4.0",  "-4.0", "0.15915494" };
 
 	if (d->literal) {
+		static const uint32_t bits[] = { 0x3f000000, 0xbf000000, 0x3f800000, 0xbf800000, 0x40000000,
+						 0xc0000000, 0x40800000, 0xc0800000, 0x3e22f983 };
 		bool half = type == T_F16 || type == T_B16 || type == T_I16;
 		uint32_t value = u->word[u->size / 4 - 1];
+		bool spelt = !half && type != T_F64 && !strchr(u->row->shape, 'L');
 
+		/* what need not have been a literal is printed as if it were none */
+		if (spelt && (value <= 64 || (value >= 0xfffffff0 && d->size == 1))) {
+			add(o, "%d", (int32_t)value);
+			return;
+		}
+		for (unsigned int i = 0; spelt && d->size == 1 && i < 9; i++)
+			if (value == bits[i]) {
+				add(o, "%s", reals[i]);
+				return;
+			}
 		add(o, "0x%x",
 		    half && u->enc != VOP3P && !strchr(u->row->shape, 'L') ? value & 0xffff : value);
 	} else if (d->code <= 208) {
@@ -360,10 +373,13 @@ static void smem(struct out *o, const struct uop *u)
 	separate(o);
 	if (u->src[4].kind) {
 		plain(o, u, &u->src[4], T_B32);
-		if (u->offset)
+		/* gfx9 has two bits that say what there is */
+		if (u->offset || (u->gfx != SIM_GFX1030 && (u->word[0] >> 14 & 1) && (u->word[0] >> 17 & 1)))
 			add(o, " offset:0x%x", u->offset & 0x1fffff);
 	} else if (u->offset < 0) {
 		add(o, "-0x%x", -u->offset);
+	} else if (!u->offset && u->gfx == SIM_GFX1030) {
+		add(o, "null");
 	} else {
 		add(o, "0x%x", u->offset);
 	}
@@ -552,15 +568,21 @@ void isa_print(const struct uop *u, char *text, size_t room)
 	}
 }
 
+static uint32_t decode(enum sim_gfx gfx, const uint8_t *code, size_t size, struct uop *u)
+{
+	uint32_t words[3];
+	const char *why;
+
+	memcpy(words, code, size < 12 ? size & ~3ull : 12);
+	return isa_decode(gfx, gfx == SIM_GFX1030 ? 32 : 64, words, size / 4 < 3 ? size / 4 : 3, u, &why);
+}
+
 uint32_t sim_disassemble(enum sim_gfx gfx, const uint8_t *code, size_t size, uint64_t pc, char *text,
 			 size_t room)
 {
-	uint32_t words[3], n;
-	const char *why;
 	struct uop u;
+	uint32_t n = decode(gfx, code, size, &u);
 
-	memcpy(words, code, size < 12 ? size & ~3ull : 12);
-	n = isa_decode(gfx, gfx == SIM_GFX1030 ? 32 : 64, words, size / 4 < 3 ? size / 4 : 3, &u, &why);
 	if (!n)
 		return 0;
 	u.pc = pc;
@@ -568,4 +590,11 @@ uint32_t sim_disassemble(enum sim_gfx gfx, const uint8_t *code, size_t size, uin
 		return 0;
 	isa_print(&u, text, room);
 	return n;
+}
+
+bool sim_executes(enum sim_gfx gfx, const uint8_t *code, size_t size)
+{
+	struct uop u;
+
+	return decode(gfx, code, size, &u) && !isa_bind(&u);
 }
