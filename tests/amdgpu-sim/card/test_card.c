@@ -284,11 +284,12 @@ START_TEST(test_clock)
 	struct stream s;
 
 	open_card(_i, "clock 1000");
+	code = programs(&card);
+	out = mem_new(&card, PAGE, AMDGPU_GEM_DOMAIN_VRAM, 0, RW);
+	s = stream_new(&card);
 	for (uint32_t i = 0; i < 3; i++) {
-		card.count = 0;
-		code = programs(&card);
-		out = mem_new(&card, PAGE, AMDGPU_GEM_DOMAIN_VRAM, 0, RW);
-		s = stream_new(&card);
+		s.n = 0;
+		*out->cpu = 0;
 		l = launch_new(&card, code, P_TIME, out->va, 0);
 		l.user = 2;
 		l.size = 1;
