@@ -28,10 +28,23 @@
 #include "jit/jit.h"
 #include "jit/wire.h"
 
+/*
+ * What a compile for the CPU may take. Under AddressSanitizer LLVM's many small allocations make it two to three times as
+ * slow.
+ */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define CPU_SECONDS 6
+#endif
+#endif
+#ifndef CPU_SECONDS
+#define CPU_SECONDS 2
+#endif
+
 struct gp_jit {
 	pthread_mutex_t lock; /* of what follows */
 	int fd; /* -1: dead */
-	pid_t pid;  /* -1: not ours */
+	pid_t pid; /* -1: not ours */
 	int stop[2]; /* a socket pair; what is written to the first says gp_jit_stop() */
 	bool may_spawn;
 	char *program, *target; /* @target: NULL or a GPU */
@@ -100,7 +113,7 @@ struct gp_jit *gp_jit_new(const struct gp_jit_options *options, GError **error)
 	/* Without descriptors nothing is ever readable. */
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, jit->stop))
 		jit->stop[0] = jit->stop[1] = -1;
-	jit->cpu_seconds = options->cpu_seconds ? options->cpu_seconds : is_gpu ? 30 : 2;
+	jit->cpu_seconds = options->cpu_seconds ? options->cpu_seconds : is_gpu ? 30 : CPU_SECONDS;
 	jit->memory = options->memory ? options->memory : 1ull << 30;
 	if (!options->program) {
 		jit->fd = options->fd;
