@@ -209,26 +209,17 @@ static void write_object(LLVMModuleRef module, LLVMTargetMachineRef machine, con
 	free(temporary);
 }
 
-int main(int argc, char **argv)
+/* From clang's bitcode in @file, which is removed, to the object. Return: the exit status. */
+static int make_object(const struct options *options, const char *file)
 {
-	struct options options = { .clang = "clang-19", .cpu = "v4" };
+	LLVMContextRef ctx = LLVMContextCreate();
 	LLVMTargetMachineRef machine;
-	LLVMContextRef ctx;
 	LLVMModuleRef module;
-	char file[4096];
-	int status;
 
-	parse_options(argc, argv, &options);
-	report_input(options.input);
-	options.include = find_include();
-	status = clang_to_bitcode(&options, file);
-	if (status)
-		return status;
-	ctx = LLVMContextCreate();
 	LLVMContextSetDiagnosticHandler(ctx, diagnose, NULL);
 	module = read_module(ctx, file);
 	unlink(file);
-	machine = bpf_machine(options.cpu);
+	machine = bpf_machine(options->cpu);
 	check_module(module);
 	if (!report_count())
 		run_passes(module, prepare_module(module), machine);
@@ -236,12 +227,27 @@ int main(int argc, char **argv)
 		lower_module(module);
 	if (!report_count()) {
 		run_passes(module, "function(early-cse,instsimplify,adce),globaldce", machine);
-		write_object(module, machine, options.output);
+		write_object(module, machine, options->output);
 	}
 	LLVMDisposeTargetMachine(machine);
 	LLVMDisposeModule(module);
 	LLVMContextDispose(ctx);
+	return report_count() ? 1 : 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct options options = { .clang = "clang-19", .cpu = "v4" };
+	char file[4096];
+	int status;
+
+	parse_options(argc, argv, &options);
+	report_input(options.input);
+	options.include = find_include();
+	status = clang_to_bitcode(&options, file);
+	if (!status)
+		status = make_object(&options, file);
 	free(options.args);
 	free((char *)(uintptr_t)options.include);
-	return report_count() ? 1 : 0;
+	return status;
 }
