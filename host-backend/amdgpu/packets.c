@@ -16,6 +16,7 @@
  */
 #include <stdbool.h>
 #include "amdgpu/packets.h"
+#include "amdgpu/stream.h"
 
 /* Packet of type 3: opcode, and how many dwords follow the header. */
 #define PACKET(op, dwords) (3u << 30 | ((dwords) - 1u) << 16 | (uint32_t)(op) << 8)
@@ -51,26 +52,6 @@ enum {
 #define DMA_DST_L2	       (3u << 20)
 #define DMA_SYNC	       (1u << 31)
 #define DMA_MAX		       0x03ffffe0u /* bytes: 26 bits, in whole sectors */
-
-struct out {
-	uint32_t *ib;
-	uint32_t used;
-	bool full;
-};
-
-static void put(struct out *out, uint32_t value)
-{
-	if (out->used < GP_PACKETS_MAX)
-		out->ib[out->used++] = value;
-	else
-		out->full = true;
-}
-
-static void put64(struct out *out, uint64_t value)
-{
-	put(out, (uint32_t)value);
-	put(out, (uint32_t)(value >> 32));
-}
 
 /* set() - the header of @count registers from @reg; their values follow. */
 static void set(struct out *out, uint32_t reg, uint32_t count)

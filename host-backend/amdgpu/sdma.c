@@ -13,6 +13,7 @@
  */
 #include <stdbool.h>
 #include "amdgpu/packets.h"
+#include "amdgpu/stream.h"
 
 /* Header: OP 7:0, SUB_OP 15:8. */
 enum {
@@ -25,26 +26,6 @@ enum {
 
 #define FILL_DWORDS (2u << 30) /* FILLSIZE; the count is of bytes all the same */
 #define FENCE_UC    (3u << 16) /* MTYPE: not cached; SDMA 5 and later */
-
-struct out {
-	uint32_t *ib;
-	uint32_t used;
-	bool full;
-};
-
-static void put(struct out *out, uint32_t value)
-{
-	if (out->used < GP_PACKETS_MAX)
-		out->ib[out->used++] = value;
-	else
-		out->full = true;
-}
-
-static void put64(struct out *out, uint64_t value)
-{
-	put(out, (uint32_t)value);
-	put(out, (uint32_t)(value >> 32));
-}
 
 static void stamp(struct out *out, uint64_t to)
 {
