@@ -86,7 +86,8 @@ enum math_kind {
 };
 
 struct math {
-	const char *name; /* in C for double; with an f behind it for float. Or in LLVM, between the dots */
+	const char *name; /* in C for double; with an f behind it for float. NULL: none */
+	const char *intrinsic; /* in LLVM, between "llvm." and the types. NULL: none */
 	enum math_kind kind;
 	uint8_t args;
 	int32_t helper[2]; /* f32, f64 */
