@@ -66,16 +66,6 @@ void *allocate(size_t count, size_t size)
 	return p;
 }
 
-uint64_t next_random(uint64_t *state)
-{
-	/* splitmix64 */
-	uint64_t z = *state += 0x9e3779b97f4a7c15;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-	z = (z ^ z >> 27) * 0x94d049bb133111eb;
-	return z ^ z >> 31;
-}
-
 struct kernel kernel_load(struct gpgpu_device *dev, const char *name)
 {
 	struct kernel k = { 0 };

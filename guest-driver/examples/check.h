@@ -39,10 +39,19 @@ void kernel_free(struct kernel *k);
 
 /* A generator that gives the same numbers every time. */
 uint64_t next_random(uint64_t *state);
+/* -1 .. 1, of many magnitudes, so that rounding matters. */
+float random_float(uint64_t *state);
+/* 0 .. 1, evenly, 1 not included. */
+float random_unit(uint64_t *state);
 
 /* One line for a check that went well, with the device's time. */
 void passed(const char *name, const struct kernel *k, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/* For products of matrices: makes the factors; dies where a bit of @c is not that of their product. */
+void fill_factors(float *a, float *b, uint64_t *random, uint32_t rows, uint32_t inner, uint32_t columns);
+void compare_product(const char *name, const float *a, const float *b, const float *c, uint32_t rows,
+		     uint32_t inner, uint32_t columns);
 
 /* Each dies on a difference; @out: file to leave, or NULL. */
 void check_sha256(struct gpgpu_device *dev, const char *out);

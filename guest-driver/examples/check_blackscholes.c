@@ -44,9 +44,9 @@ void check_blackscholes(struct gpgpu_device *dev, const char *out)
 	uint64_t state = 5;
 
 	for (int i = 0; i < COUNT; i++) {
-		spot[i] = 5 + (float)(next_random(&state) >> 40) * 0x1p-24f * 25;
-		strike[i] = 1 + (float)(next_random(&state) >> 40) * 0x1p-24f * 99;
-		years[i] = 0.25f + (float)(next_random(&state) >> 40) * 0x1p-24f * 9.75f;
+		spot[i] = 5 + random_unit(&state) * 25;
+		strike[i] = 1 + random_unit(&state) * 99;
+		years[i] = 0.25f + random_unit(&state) * 9.75f;
 	}
 	kernel_value(&kernel, "rate", bits_of(RATE));
 	kernel_value(&kernel, "volatility", bits_of(VOLATILITY));

@@ -37,7 +37,7 @@ void check_conv2d(struct gpgpu_device *dev, const char *out)
 	uint64_t state = 7;
 
 	for (int i = 0; i < WIDTH * HEIGHT; i++)
-		in[i] = (float)(next_random(&state) >> 40) * 0x1p-24f;
+		in[i] = random_unit(&state);
 	for (int i = 0; i < SIDE * SIDE; i++)
 		weights[i] = (float)(next_random(&state) >> 40) * 0x1p-23f - 1;
 	kernel_value(&kernel, "radius", RADIUS);

@@ -9,11 +9,6 @@
 
 #include "check.h"
 
-static float random_float(uint64_t *state)
-{
-	return (float)((double)(int64_t)next_random(state) / 9223372036854775808.0);
-}
-
 static uint32_t round_up(uint32_t n, uint32_t step)
 {
 	return (n + step - 1) / step * step;
@@ -31,26 +26,13 @@ static void matmul_of(struct gpgpu_device *dev, uint32_t rows, uint32_t inner, u
 	float *c = kernel_buffer(&kernel, dev, "c", (uint64_t)rows * columns * sizeof(*c));
 	uint64_t random = 5;
 
-	for (uint32_t i = 0; i < rows * inner; i++)
-		a[i] = random_float(&random);
-	for (uint32_t i = 0; i < inner * columns; i++)
-		b[i] = random_float(&random);
+	fill_factors(a, b, &random, rows, inner, columns);
 	kernel_value(&kernel, "rows", rows);
 	kernel_value(&kernel, "inner", inner);
 	kernel_value(&kernel, "columns", columns);
 	kernel_run_group(&kernel, (uint32_t[]){ round_up(columns, TILE), round_up(rows, TILE), 1 },
 			 (uint32_t[]){ TILE, TILE, 1 });
-	for (uint32_t row = 0; row < rows; row++) {
-		for (uint32_t column = 0; column < columns; column++) {
-			float sum = 0, got = c[row * columns + column];
-
-			for (uint32_t i = 0; i < inner; i++)
-				sum = sum + a[row * inner + i] * b[i * columns + column];
-			if (memcmp(&sum, &got, sizeof(sum)))
-				fail("matmul_tiled: row %u, column %u: %a instead of %a", row, column,
-				     (double)got, (double)sum);
-		}
-	}
+	compare_product("matmul_tiled", a, b, c, rows, inner, columns);
 	passed("matmul_tiled", &kernel, "%u x %u by %u x %u, f32, every bit", rows, inner, inner, columns);
 	kernel_free(&kernel);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * check_matmul.c - every bit of an f32 matrix product. Compiled without contraction, as the kernel computes.
+ * check_matmul.c - every bit of an f32 matrix product, for the tiled one of check_groups.c too. Compiled without contraction,
+ * as the kernels compute.
  */
 #include <string.h>
 
@@ -10,10 +11,28 @@
 #define INNER	176
 #define COLUMNS 208
 
-static float random_float(uint64_t *state)
+void fill_factors(float *a, float *b, uint64_t *random, uint32_t rows, uint32_t inner, uint32_t columns)
 {
-	/* -1 .. 1, of many magnitudes, so that rounding matters */
-	return (float)((double)(int64_t)next_random(state) / 9223372036854775808.0);
+	for (uint32_t i = 0; i < rows * inner; i++)
+		a[i] = random_float(random);
+	for (uint32_t i = 0; i < inner * columns; i++)
+		b[i] = random_float(random);
+}
+
+void compare_product(const char *name, const float *a, const float *b, const float *c, uint32_t rows,
+		     uint32_t inner, uint32_t columns)
+{
+	for (uint32_t row = 0; row < rows; row++) {
+		for (uint32_t column = 0; column < columns; column++) {
+			float sum = 0, got = c[row * columns + column];
+
+			for (uint32_t i = 0; i < inner; i++)
+				sum = sum + a[row * inner + i] * b[i * columns + column];
+			if (memcmp(&sum, &got, sizeof(sum)))
+				fail("%s: row %u, column %u: %a instead of %a", name, row, column,
+				     (double)got, (double)sum);
+		}
+	}
 }
 
 void check_matmul(struct gpgpu_device *dev, const char *out)
@@ -24,24 +43,10 @@ void check_matmul(struct gpgpu_device *dev, const char *out)
 	float *c = kernel_buffer(&kernel, dev, "c", ROWS * COLUMNS * sizeof(*c));
 	uint64_t random = 2;
 
-	for (int i = 0; i < ROWS * INNER; i++)
-		a[i] = random_float(&random);
-	for (int i = 0; i < INNER * COLUMNS; i++)
-		b[i] = random_float(&random);
+	fill_factors(a, b, &random, ROWS, INNER, COLUMNS);
 	kernel_value(&kernel, "inner", INNER);
 	kernel_run(&kernel, COLUMNS, ROWS, 1);
-
-	for (int row = 0; row < ROWS; row++) {
-		for (int column = 0; column < COLUMNS; column++) {
-			float sum = 0, got = c[row * COLUMNS + column];
-
-			for (int i = 0; i < INNER; i++)
-				sum = sum + a[row * INNER + i] * b[i * COLUMNS + column];
-			if (memcmp(&sum, &got, sizeof(sum)))
-				fail("matmul: row %d, column %d: %a instead of %a", row, column, (double)got,
-				     (double)sum);
-		}
-	}
+	compare_product("matmul", a, b, c, ROWS, INNER, COLUMNS);
 	passed("matmul", &kernel, "%d x %d by %d x %d, f32, every bit", ROWS, INNER, INNER, COLUMNS);
 	kernel_free(&kernel);
 }

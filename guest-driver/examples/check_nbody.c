@@ -62,7 +62,7 @@ void check_nbody(struct gpgpu_device *dev, const char *out)
 		float r[4];
 
 		for (int k = 0; k < 4; k++)
-			r[k] = (float)(next_random(&state) >> 40) * 0x1p-24f;
+			r[k] = random_unit(&state);
 		now[i] = from[i] = (struct body){ r[0], r[1], r[2], r[3] / BODIES };
 	}
 	kernel_value(&kernel, "dt", bits_of(DT));

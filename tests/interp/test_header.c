@@ -81,7 +81,7 @@ static uint64_t f64(double f)
 	return bits;
 }
 
-/* Helpers of the group, the last ones, are functions that a loader makes helpers of (tests/unit/test_groups.c). */
+/* Helpers of the group, the last ones, are functions that a loader makes helpers of (tests/unit/check_host.c). */
 #define GROUP_HELPERS (GPGPU_HELPER_scan_before - GPGPU_HELPER_barrier + 1)
 
 static void every(Elf *elf)

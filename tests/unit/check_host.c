@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
  * check_host.c - the checks of the example kernels without a guest: what guest-driver/examples/check.c does on a device is done here
- * by the compiler and its image (tests/bpf), on this machine.
+ * by a target of tests/bpf, on this machine: the compiler and its image (jit), or the whole engine (cpu).
  *
- *	check_host OBJECTS NAME...	as TAP
+ *	check_host jit|cpu OBJECTS NAME...	as TAP
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,8 +12,10 @@
 #include "check.h"
 #include "target.h"
 
-#define FUEL (1ull << 32)
+#define FUEL	   (1ull << 32)
+#define GROUP_FUEL (1ull << 20) /* of an item of a group */
 
+static const struct target *target;
 static const char *objects;
 static void *buffers[GPGPU_MAX_ARGS]; /* of the kernel at hand */
 
@@ -21,8 +23,17 @@ static const struct {
 	const char *name;
 	void (*run)(struct gpgpu_device *dev, const char *out);
 } checks[] = {
-	{ "saxpy", check_saxpy }, { "matmul", check_matmul }, { "histogram", check_histogram },
-	{ "nbody", check_nbody }, { "conv2d", check_conv2d }, { "blackscholes", check_blackscholes },
+	{ "saxpy", check_saxpy },
+	{ "matmul", check_matmul },
+	{ "histogram", check_histogram },
+	{ "nbody", check_nbody },
+	{ "conv2d", check_conv2d },
+	{ "blackscholes", check_blackscholes },
+	{ "matmul_tiled", check_matmul_tiled },
+	{ "dot", check_dot },
+	{ "scan", check_scan },
+	{ "histogram_local", check_histogram_local },
+	{ "bitonic", check_bitonic },
 };
 
 void fail(const char *format, ...)
@@ -44,16 +55,6 @@ void *allocate(size_t count, size_t size)
 	if (!p)
 		fail("out of memory");
 	return p;
-}
-
-uint64_t next_random(uint64_t *state)
-{
-	/* splitmix64 */
-	uint64_t z = *state += 0x9e3779b97f4a7c15;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-	z = (z ^ z >> 27) * 0x94d049bb133111eb;
-	return z ^ z >> 31;
 }
 
 static int argument(const struct kernel *k, const char *name)
@@ -123,22 +124,22 @@ static uint32_t add_maps(struct gpgpu_object *obj, struct run_map maps[RUN_MAX_M
 	return count;
 }
 
-void kernel_run(struct kernel *k, uint32_t x, uint32_t y, uint32_t z)
+static void run_kernel(struct kernel *k, const uint32_t grid[3], const uint32_t group[3], uint64_t fuel)
 {
 	struct run_map maps[RUN_MAX_MAPS];
 	struct outcome outcome = { 0 };
 	size_t count = 0, at = 0;
 	struct run run = { .name = "example",
 			   .kind = VIRTIO_GPGPU_PROG_GPGPU,
-			   .fuel = FUEL,
+			   .fuel = fuel,
 			   .maps = maps,
 			   .num_maps = add_maps(k->obj, maps),
-			   .num_args = k->num_args,
-			   .grid = { x, y, z },
-			   .group = { 1, 1, 1 } };
+			   .num_args = k->num_args };
 
 	run.insns = gpgpu_program_insns(k->prog, &count);
 	run.num_insns = (uint32_t)count;
+	memcpy(run.grid, grid, sizeof(run.grid));
+	memcpy(run.group, group, sizeof(run.group));
 	for (uint32_t i = 0; i < k->num_args; i++) {
 		struct gpgpu_arg_info info;
 
@@ -148,10 +149,12 @@ void kernel_run(struct kernel *k, uint32_t x, uint32_t y, uint32_t z)
 						.init = buffers[i],
 						.size = k->args[i].size };
 	}
-	target_jit.run(&run, &outcome);
+	target->run(&run, &outcome);
 	if (outcome.refused || outcome.faults)
 		fail("%s (fault %u at %u)", outcome.message, outcome.fault, outcome.fault_insn);
 	for (uint32_t i = 0; i < k->num_args; i++) {
+		if (at + k->args[i].size > outcome.num_bytes)
+			fail("argument %u did not come back", i);
 		if (buffers[i])
 			memcpy(buffers[i], outcome.bytes + at, k->args[i].size);
 		at += k->args[i].size;
@@ -159,6 +162,16 @@ void kernel_run(struct kernel *k, uint32_t x, uint32_t y, uint32_t z)
 	outcome_free(&outcome);
 	for (uint32_t m = 0; m < run.num_maps; m++)
 		free((uint8_t *)(uintptr_t)maps[m].init);
+}
+
+void kernel_run(struct kernel *k, uint32_t x, uint32_t y, uint32_t z)
+{
+	run_kernel(k, (uint32_t[]){ x, y, z }, (uint32_t[]){ 1, 1, 1 }, FUEL);
+}
+
+void kernel_run_group(struct kernel *k, const uint32_t grid[3], const uint32_t group[3])
+{
+	run_kernel(k, grid, group, GROUP_FUEL);
 }
 
 void kernel_free(struct kernel *k)
@@ -186,13 +199,14 @@ int main(int argc, char **argv)
 	const char *why;
 	int done = 0;
 
-	if (argc < 3)
-		fail("usage: check_host OBJECTS NAME...");
-	objects = argv[1];
-	why = target_jit.open();
+	if (argc < 4)
+		fail("usage: check_host jit|cpu OBJECTS NAME...");
+	target = strcmp(argv[1], "cpu") ? &target_jit : &target_cpu;
+	objects = argv[2];
+	why = target->open();
 	if (why)
-		fail("%s", why);
-	for (int i = 2; i < argc; i++)
+		fail("%s: %s", target->name, why);
+	for (int i = 3; i < argc; i++)
 		for (size_t k = 0; k < sizeof(checks) / sizeof(*checks); k++) {
 			if (strcmp(argv[i], checks[k].name))
 				continue;
@@ -200,7 +214,7 @@ int main(int argc, char **argv)
 			printf("ok %d - %s\n", ++done, argv[i]);
 			fflush(stdout);
 		}
-	target_jit.close();
-	printf("1..%d\n", argc - 2);
-	return done != argc - 2;
+	target->close();
+	printf("1..%d\n", argc - 3);
+	return done != argc - 3;
 }
