@@ -4,7 +4,7 @@
  *
  *	gpgpu-demo [--device NODE] [--objects DIR] [all | NAME [FILE]]
  *
- * FILE is where mandelbrot leaves its picture. Objects are looked for beside this program unless told otherwise.
+ * FILE is where mandelbrot and life leave a picture. Objects are looked for beside this program unless told otherwise.
  */
 #include <getopt.h>
 #include <libgen.h>
@@ -26,17 +26,24 @@ static const struct {
 	{ "matmul", check_matmul },
 	{ "mandelbrot", check_mandelbrot },
 	{ "histogram", check_histogram },
+	{ "aes_gcm", check_aes_gcm },
+	{ "life", check_life },
 	/* kernels with work groups, which the CPU device runs */
 	{ "matmul_tiled", check_matmul_tiled },
 	{ "dot", check_dot },
 	{ "scan", check_scan },
 	{ "histogram_local", check_histogram_local },
 	{ "bitonic", check_bitonic },
+	{ "radix", check_radix },
 #ifdef GPGPU_CC
 	/* kernels in plain C, which gpgpu-cc has compiled */
 	{ "nbody", check_nbody },
 	{ "blackscholes", check_blackscholes },
 	{ "conv2d", check_conv2d },
+	{ "spmv", check_spmv },
+	{ "matmul_f64", check_matmul_f64 },
+	{ "fft", check_fft },
+	{ "kmeans", check_kmeans },
 #endif
 };
 

@@ -43,6 +43,14 @@ uint64_t next_random(uint64_t *state);
 float random_float(uint64_t *state);
 /* 0 .. 1, evenly, 1 not included. */
 float random_unit(uint64_t *state);
+/* -1 .. 1 in double. */
+double random_double(uint64_t *state);
+
+/* The items' values added up in the order of gp_reduce(): a tree. @values are overwritten. */
+float group_sum(float *values, uint32_t group);
+
+/* Leaves a PNG file of 3 bytes for each pixel, or dies. */
+void write_picture(const char *path, const uint8_t *rgb, uint32_t width, uint32_t height);
 
 /* One line for a check that went well, with the device's time. */
 void passed(const char *name, const struct kernel *k, const char *format, ...)
@@ -64,9 +72,16 @@ void check_dot(struct gpgpu_device *dev, const char *out);
 void check_scan(struct gpgpu_device *dev, const char *out);
 void check_histogram_local(struct gpgpu_device *dev, const char *out);
 void check_bitonic(struct gpgpu_device *dev, const char *out);
+void check_radix(struct gpgpu_device *dev, const char *out);
+void check_aes_gcm(struct gpgpu_device *dev, const char *out);
+void check_life(struct gpgpu_device *dev, const char *out);
 /* Of kernels in plain C, which gpgpu-cc has compiled. */
 void check_nbody(struct gpgpu_device *dev, const char *out);
 void check_blackscholes(struct gpgpu_device *dev, const char *out);
 void check_conv2d(struct gpgpu_device *dev, const char *out);
+void check_matmul_f64(struct gpgpu_device *dev, const char *out);
+void check_fft(struct gpgpu_device *dev, const char *out);
+void check_spmv(struct gpgpu_device *dev, const char *out);
+void check_kmeans(struct gpgpu_device *dev, const char *out);
 
 #endif

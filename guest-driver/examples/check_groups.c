@@ -43,6 +43,19 @@ void check_matmul_tiled(struct gpgpu_device *dev, const char *out)
 	matmul_of(dev, 67, 35, 51);
 }
 
+float group_sum(float *values, uint32_t group)
+{
+	uint32_t width = 1;
+
+	while (width < group)
+		width *= 2;
+	/* Items that are not there add -0, which changes nothing. */
+	for (uint32_t step = width / 2; step; step /= 2)
+		for (uint32_t i = 0; i < step && i + step < group; i++)
+			values[i] = values[i] + values[i + step];
+	return values[0];
+}
+
 /* ---------------------------------------------------------------------------- dot */
 
 static void dot_of(struct gpgpu_device *dev, uint32_t n, uint32_t group, uint32_t groups)
@@ -51,13 +64,10 @@ static void dot_of(struct gpgpu_device *dev, uint32_t n, uint32_t group, uint32_
 	float *x = kernel_buffer(&kernel, dev, "x", n * sizeof(*x));
 	float *y = kernel_buffer(&kernel, dev, "y", n * sizeof(*y));
 	float *sums = kernel_buffer(&kernel, dev, "sums", groups * sizeof(*sums));
-	uint32_t width = 1, step = group * groups;
+	uint32_t step = group * groups;
+	float *v = allocate(group, sizeof(*v)), sum;
 	uint64_t random = 6;
-	float *v;
 
-	while (width < group)
-		width *= 2;
-	v = allocate(width, sizeof(*v));
 	for (uint32_t i = 0; i < n; i++) {
 		x[i] = random_float(&random);
 		y[i] = random_float(&random);
@@ -65,16 +75,14 @@ static void dot_of(struct gpgpu_device *dev, uint32_t n, uint32_t group, uint32_
 	kernel_value(&kernel, "n", n);
 	kernel_run_group(&kernel, (uint32_t[]){ step, 1, 1 }, (uint32_t[]){ group, 1, 1 });
 	for (uint32_t g = 0; g < groups; g++) {
-		for (uint32_t item = 0; item < width; item++) {
-			v[item] = item < group ? 0.0f : -0.0f;
-			for (uint32_t i = g * group + item; item < group && i < n; i += step)
+		for (uint32_t item = 0; item < group; item++) {
+			v[item] = 0;
+			for (uint32_t i = g * group + item; i < n; i += step)
 				v[item] = fmaf(x[i], y[i], v[item]);
 		}
-		for (uint32_t s = width / 2; s; s /= 2)
-			for (uint32_t i = 0; i < s; i++)
-				v[i] = v[i] + v[i + s];
-		if (memcmp(&v[0], &sums[g], sizeof(v[0])))
-			fail("dot: group %u: %a instead of %a", g, (double)sums[g], (double)v[0]);
+		sum = group_sum(v, group);
+		if (memcmp(&sum, &sums[g], sizeof(sum)))
+			fail("dot: group %u: %a instead of %a", g, (double)sums[g], (double)sum);
 	}
 	passed("dot", &kernel, "%u products in %u groups of %u, every bit", n, groups, group);
 	free(v);
@@ -147,7 +155,7 @@ void check_histogram_local(struct gpgpu_device *dev, const char *out)
 	histogram_of(dev, 100003, 100, 7);
 }
 
-/* ------------------------------------------------------------------------ bitonic */
+/* ------------------------------------------------------------------------ sorting */
 
 static int compare(const void *a, const void *b)
 {
@@ -156,29 +164,44 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void bitonic_of(struct gpgpu_device *dev, uint32_t n, uint32_t group)
+/* Numbers of different sizes, so that some of them occur more than once, and what they are in order. To be freed. */
+static uint32_t *make_keys(uint32_t *keys, uint32_t n)
 {
-	struct kernel kernel = kernel_load(dev, "bitonic");
-	uint32_t *keys = kernel_buffer(&kernel, dev, "keys", n * sizeof(*keys)),
-		 *want = allocate(n, sizeof(*want));
+	uint32_t *sorted = allocate(n, sizeof(*sorted));
 	uint64_t random = 9;
 
 	for (uint32_t i = 0; i < n; i++)
-		want[i] = keys[i] = (uint32_t)next_random(&random) >> (i % 3 * 8);
-	qsort(want, n, sizeof(*want), compare);
+		sorted[i] = keys[i] = (uint32_t)next_random(&random) >> (i % 3 * 8);
+	qsort(sorted, n, sizeof(*sorted), compare);
+	return sorted;
+}
+
+static void sort_by(struct gpgpu_device *dev, const char *name, uint32_t n, uint32_t group)
+{
+	struct kernel kernel = kernel_load(dev, name);
+	uint32_t *keys = kernel_buffer(&kernel, dev, "keys", n * sizeof(*keys)), *want = make_keys(keys, n);
+
+	if (!strcmp(name, "radix"))
+		kernel_buffer(&kernel, dev, "other", n * sizeof(*keys));
 	kernel_value(&kernel, "n", n);
 	kernel_run_group(&kernel, (uint32_t[]){ group, 1, 1 }, (uint32_t[]){ group, 1, 1 });
 	for (uint32_t i = 0; i < n; i++) {
 		if (keys[i] != want[i])
-			fail("bitonic: place %u has %u instead of %u", i, keys[i], want[i]);
+			fail("%s: place %u has %u instead of %u", name, i, keys[i], want[i]);
 	}
-	passed("bitonic", &kernel, "%u numbers by %u items", n, group);
+	passed(name, &kernel, "%u numbers by %u items", n, group);
 	free(want);
 	kernel_free(&kernel);
 }
 
 void check_bitonic(struct gpgpu_device *dev, const char *out)
 {
-	bitonic_of(dev, 4096, 256);
-	bitonic_of(dev, 3001, 100);
+	sort_by(dev, "bitonic", 4096, 256);
+	sort_by(dev, "bitonic", 3001, 100);
+}
+
+void check_radix(struct gpgpu_device *dev, const char *out)
+{
+	sort_by(dev, "radix", 8192, 256);
+	sort_by(dev, "radix", 10007, 100);
 }

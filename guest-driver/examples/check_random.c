@@ -19,6 +19,11 @@ float random_float(uint64_t *state)
 	return (float)((double)(int64_t)next_random(state) / 9223372036854775808.0);
 }
 
+double random_double(uint64_t *state)
+{
+	return (double)(int64_t)next_random(state) / 9223372036854775808.0;
+}
+
 float random_unit(uint64_t *state)
 {
 	return (float)(next_random(state) >> 40) * 0x1p-24f;

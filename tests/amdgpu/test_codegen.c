@@ -52,7 +52,7 @@ static const struct expected {
 static const char *const large[] = { "xdp_nat64" };
 
 /* What takes many seconds to compile; for every generation where GPGPU_EVERY_PROGRAM is set. */
-static const char *const slow[] = { "xdp_katran", "xdp_nat64" };
+static const char *const slow[] = { "xdp_katran", "xdp_nat64", "aes_gcm" };
 
 static struct program programs[MAX_PROGRAMS];
 static size_t num_programs;

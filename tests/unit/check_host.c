@@ -26,14 +26,25 @@ static const struct {
 	{ "saxpy", check_saxpy },
 	{ "matmul", check_matmul },
 	{ "histogram", check_histogram },
-	{ "nbody", check_nbody },
-	{ "conv2d", check_conv2d },
-	{ "blackscholes", check_blackscholes },
+	{ "mandelbrot", check_mandelbrot },
+	{ "sha256", check_sha256 },
+	{ "aes_gcm", check_aes_gcm },
+	{ "life", check_life },
 	{ "matmul_tiled", check_matmul_tiled },
 	{ "dot", check_dot },
 	{ "scan", check_scan },
 	{ "histogram_local", check_histogram_local },
 	{ "bitonic", check_bitonic },
+	{ "radix", check_radix },
+#ifdef GPGPU_CC
+	{ "nbody", check_nbody },
+	{ "conv2d", check_conv2d },
+	{ "blackscholes", check_blackscholes },
+	{ "spmv", check_spmv },
+	{ "matmul_f64", check_matmul_f64 },
+	{ "fft", check_fft },
+	{ "kmeans", check_kmeans },
+#endif
 };
 
 void fail(const char *format, ...)
