@@ -421,14 +421,58 @@ LLVMValueRef gp_tr_misaligned(struct gp_tr *tr, const struct bpf_insn *insn, LLV
 	return LLVMBuildICmp(tr->b, LLVMIntNE, where, gp_tr_const(tr, 0), "");
 }
 
+static LLVMValueRef apply(struct gp_tr *tr, uint8_t op, LLVMValueRef old, LLVMValueRef value)
+{
+	switch (op) {
+	case BPF_ADD:
+		return LLVMBuildAdd(tr->b, old, value, "");
+	case BPF_OR:
+		return LLVMBuildOr(tr->b, old, value, "");
+	case BPF_AND:
+		return LLVMBuildAnd(tr->b, old, value, "");
+	case BPF_XOR:
+		return LLVMBuildXor(tr->b, old, value, "");
+	default:
+		return value;
+	}
+}
+
+/* Whether the instruction goes to the lane's own stack, where nobody else is: GPUs need no atomic operation for that. */
+static bool is_own(const struct gp_tr *tr)
+{
+	return tr->state.reg[tr->prog->insns[tr->insn].dst_reg].kind == GP_KIND_STACK;
+}
+
+static bool may_be_own(const struct gp_tr *tr)
+{
+	const struct gp_val *val = &tr->state.reg[tr->prog->insns[tr->insn].dst_reg];
+
+	return val->kind != GP_KIND_MAPVAL && gp_val_region(val) == GP_REGION_NONE;
+}
+
+static LLVMValueRef own_load(struct gp_tr *tr, LLVMValueRef at, LLVMTypeRef type)
+{
+	LLVMValueRef old = LLVMBuildLoad2(tr->b, type, at, "");
+
+	LLVMSetAlignment(old, 1);
+	return LLVMBuildFreeze(tr->b, old, "");
+}
+
 /* On a GPU by way of the run-time library, since the scope is not for LLVM's C interface to say. */
 static LLVMValueRef rmw_on_gpu(struct gp_tr *tr, uint8_t op, LLVMValueRef at, LLVMValueRef value,
 			       uint32_t size, bool relaxed)
 {
 	LLVMValueRef args[5] = { at, LLVMBuildZExt(tr->b, value, tr->i64, ""), gp_tr_const(tr, op),
 				 gp_tr_const(tr, size), gp_tr_const(tr, relaxed) };
+	LLVMValueRef old;
 
-	return LLVMBuildTrunc(tr->b, gp_tr_rt(tr, "gp_rt_atomic", args, 5), LLVMTypeOf(value), "");
+	if (is_own(tr)) {
+		old = own_load(tr, at, LLVMTypeOf(value));
+		LLVMSetAlignment(LLVMBuildStore(tr->b, apply(tr, op, old, value), at), 1);
+		return old;
+	}
+	old = gp_tr_rt(tr, may_be_own(tr) ? "gp_rt_atomic_any" : "gp_rt_atomic", args, 5);
+	return LLVMBuildTrunc(tr->b, old, LLVMTypeOf(value), "");
 }
 
 LLVMValueRef gp_tr_rmw(struct gp_tr *tr, uint8_t op, LLVMValueRef at, LLVMValueRef value, uint32_t size,
@@ -456,10 +500,18 @@ static LLVMValueRef compare_exchange(struct gp_tr *tr, LLVMValueRef at, LLVMValu
 {
 	LLVMValueRef old, args[4] = { at, expected, value, gp_tr_const(tr, size) };
 
+	if (tr->gpu && is_own(tr)) {
+		old = own_load(tr, at, LLVMTypeOf(value));
+		value = LLVMBuildSelect(tr->b, LLVMBuildICmp(tr->b, LLVMIntEQ, old, expected, ""), value, old,
+					"");
+		LLVMSetAlignment(LLVMBuildStore(tr->b, value, at), 1);
+		return old;
+	}
 	if (tr->gpu) {
 		args[1] = LLVMBuildZExt(tr->b, expected, tr->i64, "");
 		args[2] = LLVMBuildZExt(tr->b, value, tr->i64, "");
-		old = gp_tr_rt(tr, "gp_rt_compare_exchange", args, 4);
+		old = gp_tr_rt(tr, may_be_own(tr) ? "gp_rt_compare_exchange_any" : "gp_rt_compare_exchange",
+			       args, 4);
 		return LLVMBuildTrunc(tr->b, old, LLVMTypeOf(value), "");
 	}
 	old = LLVMBuildAtomicCmpXchg(tr->b, at, expected, value, LLVMAtomicOrderingSequentiallyConsistent,

@@ -145,6 +145,7 @@ _Noreturn void gp_child_run(const struct gp_jit_request *request, int program, i
 		result.sgpr_spills = code.sgpr_spills;
 		result.scratch_bytes = code.scratch_bytes;
 		result.lds_bytes = code.lds_bytes;
+		result.kind = gp_emit_kind();
 		answer(&result, files);
 	} else {
 		answer(&result, NULL);

@@ -217,19 +217,26 @@ static bool ask(struct gp_jit *jit, const struct gp_jit_request *request, const 
 
 static struct gp_image *map_image(const struct gp_jit_reply *reply, int fd, struct gp_verdict *verdict)
 {
+	bool is_text = reply->kind == GP_IMAGE_PTX;
 	struct gp_image *image;
 	struct stat st;
 	void *code;
 
-	if (fd < 0 || !reply->code_bytes || reply->code_bytes > GP_JIT_MAX_CODE ||
-	    reply->entry >= reply->code_bytes || fcntl(fd, F_GET_SEALS) != GP_JIT_SEALS || fstat(fd, &st) ||
+	if (fd < 0 || reply->kind > GP_IMAGE_PTX || !reply->code_bytes ||
+	    reply->code_bytes > GP_JIT_MAX_CODE || reply->entry >= reply->code_bytes ||
+	    fcntl(fd, F_GET_SEALS) != GP_JIT_SEALS || fstat(fd, &st) ||
 	    st.st_size != (off_t)reply->code_bytes)
 		return refused(verdict, VIRTIO_GPGPU_R_COMPILER, "compiler: its image is not sound");
-	code = mmap(NULL, reply->code_bytes, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	code = mmap(NULL, reply->code_bytes, is_text ? PROT_READ : PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
 	if (code == MAP_FAILED)
 		return refused(verdict, VIRTIO_GPGPU_R_HOST_MEMORY, "compiler: its image cannot be mapped");
+	if (is_text && memchr(code, 0, reply->code_bytes) != (char *)code + reply->code_bytes - 1) {
+		munmap(code, reply->code_bytes);
+		return refused(verdict, VIRTIO_GPGPU_R_COMPILER, "compiler: its text has no end");
+	}
 	image = g_new0(struct gp_image, 1);
 	image->code = code;
+	image->kind = (enum gp_image_kind)reply->kind;
 	image->map_bytes = reply->code_bytes;
 	image->code_bytes = reply->code_bytes;
 	image->entry = reply->entry;

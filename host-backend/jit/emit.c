@@ -31,10 +31,17 @@
 #include "jit/emit.h"
 #include "jit/gpu.h"
 #include "jit/lines.h"
+#include "jit/ptx.h"
 #include "jit/translate.h"
 
 static const char *cpu;
-static const struct gp_generation *gpu; /* or NULL: code for this machine */
+static const struct gp_generation *gpu; /* AMD's, or NULL */
+static const struct gp_ptx_target *ptx; /* NVIDIA's, or NULL; neither: code for this machine */
+
+static bool is_gpu(void)
+{
+	return gpu || ptx;
+}
 
 #define COMBINE "instcombine<max-iterations=1;no-use-loop-info;no-verify-fixpoint>"
 
@@ -119,7 +126,7 @@ static const struct tier gpu_tiers[] = {
 
 static const struct tier *pick_tier(const struct gp_prog *prog)
 {
-	const struct tier *tier = gpu ? gpu_tiers : tiers;
+	const struct tier *tier = is_gpu() ? gpu_tiers : tiers;
 
 	while ((tier->kind && tier->kind != prog->kind) || (tier->flags & ~prog->flags) ||
 	       prog->num_insns > tier->max_insns)
@@ -127,7 +134,8 @@ static const struct tier *pick_tier(const struct gp_prog *prog)
 	return tier;
 }
 
-extern const uint8_t gp_rt_bitcode[], gp_rt_bitcode_end[], gp_rt_amdgcn[], gp_rt_amdgcn_end[];
+extern const uint8_t gp_rt_bitcode[], gp_rt_bitcode_end[], gp_rt_amdgcn[], gp_rt_amdgcn_end[], gp_rt_nvptx[],
+	gp_rt_nvptx_end[];
 
 /* The run-time library as machine code, best first. */
 extern const uint8_t gp_rt_x86_64[], gp_rt_x86_64_end[], gp_rt_x86_64_v2[], gp_rt_x86_64_v2_end[],
@@ -185,6 +193,11 @@ const char *gp_emit_target(void)
 	return cpu;
 }
 
+enum gp_image_kind gp_emit_kind(void)
+{
+	return ptx ? GP_IMAGE_PTX : GP_IMAGE_CODE;
+}
+
 static void set_string_attribute(LLVMValueRef fn, const char *name, const char *value)
 {
 	LLVMAddAttributeAtIndex(fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
@@ -208,6 +221,10 @@ static void set_target(LLVMValueRef fn)
 	set_attribute(fn, "nounwind");
 	if (gpu) {
 		gp_gpu_function(fn, gpu);
+		return;
+	}
+	if (ptx) {
+		gp_ptx_function(fn, ptx);
 		return;
 	}
 	for (size_t i = 0; i < sizeof(drop) / sizeof(*drop); i++)
@@ -354,7 +371,7 @@ static bool run_passes(const char *passes, struct gp_verdict *verdict)
 
 static bool optimise(const struct tier *tier, struct gp_verdict *verdict)
 {
-	if (gpu) {
+	if (is_gpu()) {
 		if (!run_passes(GPU_INLINE, verdict))
 			return false;
 		gp_gpu_spaces(module);
@@ -366,6 +383,8 @@ static bool optimise(const struct tier *tier, struct gp_verdict *verdict)
 			return false;
 	}
 	gp_nospec_finish(module);
+	if (ptx)
+		gp_ptx_atomics(module);
 	return true;
 }
 
@@ -376,11 +395,16 @@ static bool generate(const char *entry, LLVMTargetMachineRef with, bool lines, s
 	char *text = NULL, why[GP_MESSAGE];
 	bool ok;
 
-	if (LLVMTargetMachineEmitToMemoryBuffer(with, module, LLVMObjectFile, &text, &object))
+	if (ptx)
+		gp_ptx_kernel(LLVMGetNamedFunction(module, entry));
+	if (LLVMTargetMachineEmitToMemoryBuffer(with, module, ptx ? LLVMAssemblyFile : LLVMObjectFile, &text,
+						&object))
 		return compiler_failed(verdict, "code", text ? text : "failed");
 	if (errors)
 		return compiler_failed(verdict, "code", first_error);
-	if (gpu)
+	if (ptx)
+		ok = gp_image_ptx(LLVMGetBufferStart(object), LLVMGetBufferSize(object), ptx, code, why);
+	else if (gpu)
 		ok = gp_image_flatten_gpu((const uint8_t *)LLVMGetBufferStart(object),
 					  LLVMGetBufferSize(object), entry, gpu, code, why);
 	else
@@ -484,16 +508,24 @@ bool gp_emit(const struct gp_prog *prog, uint64_t budget_ns, struct gp_code *cod
 	const struct tier *tier;
 	uint64_t start = cpu_ns();
 	bool fast, lines = prog->flags & GP_PROG_LINES;
+	struct gp_prog without;
 
 	if (!gp_validate(prog, verdict))
 		return false;
 	gp_group_find(prog->insns, prog->num_insns, &groups);
 	if (groups.any)
 		entry = "gp_entry_groups";
-	if (gpu) {
+	if (is_gpu()) {
 		if (!may_run_on_gpu(prog, verdict))
 			return false;
 		entry = xdp ? "gp_kernel_packets" : "gp_kernel_grid";
+	}
+	if (ptx && lines) {
+		/* The driver makes slow code of text that says which line it is from: there is no table. */
+		without = *prog;
+		without.flags &= ~GP_PROG_LINES;
+		prog = &without;
+		lines = false;
 	}
 	tier = pick_tier(prog);
 	errors = 0;
@@ -501,7 +533,7 @@ bool gp_emit(const struct gp_prog *prog, uint64_t budget_ns, struct gp_code *cod
 	if (!translate(prog, verdict))
 		return false;
 	make_internal(entry, lines);
-	if (gpu)
+	if (is_gpu())
 		inline_library(entry);
 	if (!optimise(tier, verdict))
 		return false;
@@ -519,7 +551,7 @@ bool gp_emit_kernel(enum gp_kernel kernel, struct gp_code *code, struct gp_verdi
 		[GP_KERNEL_MAP_OPS] = "gp_kernel_map_ops", [GP_KERNEL_COPY] = "gp_kernel_copy"
 	};
 
-	if (!gpu || (size_t)kernel >= sizeof(names) / sizeof(*names) || !names[kernel])
+	if (!is_gpu() || (size_t)kernel >= sizeof(names) / sizeof(*names) || !names[kernel])
 		return compiler_failed(verdict, "kernel", "there is none");
 	errors = 0;
 	make_internal(names[kernel], false);
@@ -531,10 +563,13 @@ bool gp_emit_kernel(enum gp_kernel kernel, struct gp_code *code, struct gp_verdi
 
 #define HOST_TRIPLE "x86_64-unknown-linux-gnu"
 
-static LLVMTargetMachineRef make_machine(LLVMTargetRef target, LLVMCodeGenOptLevel level)
+static LLVMTargetMachineRef make_machine(LLVMTargetRef target, const char *triple, LLVMCodeGenOptLevel level)
 {
-	return LLVMCreateTargetMachine(target, gpu ? GP_GPU_TRIPLE : HOST_TRIPLE, cpu,
-				       gpu ? gpu->features : "", level, LLVMRelocPIC, LLVMCodeModelSmall);
+	return LLVMCreateTargetMachine(target, triple, cpu,
+				       gpu   ? gpu->features
+				       : ptx ? ptx->features
+					     : "",
+				       level, LLVMRelocPIC, LLVMCodeModelSmall);
 }
 
 /*
@@ -605,6 +640,9 @@ static void init_llvm(void)
 		/* A program is one function, and its control flow all copies. */
 		"-large-interval-freq-threshold=16"
 	};
+	/* Each operation is rounded, as IEEE 754 has it: so that neither LLVM nor the driver fuses or approximates any. */
+	static const char *const ptx_options[] = { "gpgpu-jit", "-nvptx-fma-level=0", "-nvptx-prec-divf32=2",
+						   "-nvptx-prec-sqrtf32=1" };
 
 	if (gpu) {
 		LLVMParseCommandLineOptions(sizeof(options) / sizeof(*options), options, NULL);
@@ -613,6 +651,14 @@ static void init_llvm(void)
 		LLVMInitializeAMDGPUTargetMC();
 		LLVMInitializeAMDGPUAsmPrinter();
 		LLVMInitializeAMDGPUAsmParser(); /* for inline assembly */
+		return;
+	}
+	if (ptx) {
+		LLVMParseCommandLineOptions(sizeof(ptx_options) / sizeof(*ptx_options), ptx_options, NULL);
+		LLVMInitializeNVPTXTargetInfo();
+		LLVMInitializeNVPTXTarget();
+		LLVMInitializeNVPTXTargetMC();
+		LLVMInitializeNVPTXAsmPrinter();
 		return;
 	}
 	LLVMInitializeX86TargetInfo();
@@ -632,16 +678,20 @@ const char *gp_emit_init(const char *target_name)
 	LLVMTargetRef target;
 	char *layout;
 
-	if (target_name && target_name[0]) {
-		gpu = gp_generation_find(target_name);
-		if (!gpu)
-			return "no such target";
+	if (!target_name || !target_name[0]) {
+		pick_cpu();
+	} else if ((gpu = gp_generation_find(target_name))) {
 		cpu = gpu->name;
 		triple = GP_GPU_TRIPLE;
 		bitcode = gp_rt_amdgcn;
 		end = gp_rt_amdgcn_end;
+	} else if ((ptx = gp_ptx_target_find(target_name))) {
+		cpu = ptx->name;
+		triple = GP_PTX_TRIPLE;
+		bitcode = gp_rt_nvptx;
+		end = gp_rt_nvptx_end;
 	} else {
-		pick_cpu();
+		return "no such target";
 	}
 	init_llvm();
 	context = LLVMContextCreate();
@@ -654,8 +704,9 @@ const char *gp_emit_init(const char *target_name)
 		return errors ? first_error : "the run-time library's bitcode cannot be read";
 	if (LLVMGetTargetFromTriple(triple, &target, &message))
 		return message;
-	machine = make_machine(target, LLVMCodeGenLevelDefault);
-	fast_machine = make_machine(target, LLVMCodeGenLevelNone);
+	machine = make_machine(target, triple, LLVMCodeGenLevelDefault);
+	/* What the driver's assembler makes of PTX is not quicker where that is worse. */
+	fast_machine = make_machine(target, triple, ptx ? LLVMCodeGenLevelDefault : LLVMCodeGenLevelNone);
 	if (!machine || !fast_machine)
 		return "no machine for the target";
 	LLVMSetTarget(module, triple);
@@ -664,7 +715,7 @@ const char *gp_emit_init(const char *target_name)
 	LLVMSetDataLayout(module, layout);
 	LLVMDisposeMessage(layout);
 	LLVMDisposeTargetData(data);
-	if (gpu)
+	if (is_gpu())
 		return warm_up();
 	mark_constants();
 	message = (char *)outline();

@@ -7,6 +7,7 @@
 
 #include <stddef.h>
 #include "bpf/prog.h"
+#include "jit/image.h"
 #include "rt/launch.h"
 
 struct gp_code {
@@ -27,14 +28,18 @@ struct gp_code {
 
 /*
  * gp_emit_init() - load LLVM, the run-time library and the target; once, before the zygote forks.
- * @target: an AMD GPU ("gfx1030", amdgpu/generations.h); NULL or "": this machine.
+ * @target: an AMD GPU ("gfx1030", amdgpu/generations.h), an NVIDIA GPU ("sm_90", ptx_targets.h); NULL or "": this machine.
  *
  * Return: NULL, or what went wrong.
  */
 const char *gp_emit_init(const char *target);
 
-/* gp_emit_target() - what code is made for, as "x86-64-v3", "gfx1030". */
+/* gp_emit_target() - what code is made for, as "x86-64-v3", "gfx1030", "sm_90". */
+
 const char *gp_emit_target(void);
+
+/* gp_emit_kind() - of all images that this process makes. */
+enum gp_image_kind gp_emit_kind(void);
 
 /*
  * gp_emit() - validate and compile one program. Uses up the module that gp_emit_init() made: once per process.

@@ -16,6 +16,7 @@
 
 #include <glib.h>
 #include "bpf/prog.h"
+#include "jit/image.h"
 #include "rt/launch.h"
 
 struct gp_jit;
@@ -26,7 +27,8 @@ struct gp_jit_options {
 	uint32_t cpu_seconds; /* per compile; 0: 2, for a GPU 30: all of the library is part of each program there */
 	uint64_t memory; /* bytes of address space per compile; 0: 1 GiB */
 	const char *
-		target; /* with @program: an AMD GPU, as "gfx1030" (amdgpu/generations.h); NULL or "": this machine */
+		target; /* with @program: a GPU, as "gfx1030" (amdgpu/generations.h) or "sm_90" (ptx_targets.h); NULL or "": this
+			   machine */
 };
 
 /* gp_jit_new() - connect to or spawn the compiler. Return: NULL and @error set on failure. */
@@ -40,17 +42,18 @@ void gp_jit_free(struct gp_jit *jit);
 void gp_jit_no_respawn(struct gp_jit *jit);
 
 struct gp_image {
-	void *code; /* mapped read-execute */
+	void *code; /* mapped read-execute; PTX: read-only */
+	enum gp_image_kind kind;
 	size_t map_bytes;
 	uint32_t code_bytes;
-	uint32_t entry; /* byte offset in @code: of gp_xdp_entry or gp_grid_entry; GPUs: of the kernel descriptor */
+	uint32_t entry; /* byte offset in @code: of gp_xdp_entry or gp_grid_entry; AMD: of the kernel descriptor; PTX: 0 */
 	uint64_t compile_ns; /* wall time of the compile */
 	uint64_t cpu_ns; /* CPU time it took; metered per VM */
 	/* with GP_PROG_LINES */
 	struct gp_line *lines; /* sorted by offset */
 	uint32_t num_lines;
 	uint32_t frame_bytes; /* of stack that the program's own functions take, at most */
-	/* GPUs: registers of a lane, scalar ones of a wave; how many values had to leave them; bytes of a lane, a group */
+	/* GPUs (PTX: scratch only): registers of a lane, scalar ones of a wave; how many values had to leave them; bytes of a lane, a group */
 	uint32_t vgprs, sgprs, vgpr_spills, sgpr_spills, scratch_bytes, lds_bytes;
 	int refs;
 	struct gp_image *better; /* of the same program, made later, or NULL; gp_image_best() */

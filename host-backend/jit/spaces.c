@@ -17,7 +17,9 @@
 #include <string.h>
 #include "jit/gpu.h"
 
-enum { SPACE_GLOBAL = 1, SPACE_CONSTANT = 4 };
+/* NVIDIA's constant memory (4) is another thing: there a load that nothing changes is enough. */
+enum { SPACE_GLOBAL = 1, AMD_CONSTANT = 4 };
+static unsigned int space_constant;
 
 /* Not changed by anybody while a launch runs that reads them with a plain load. */
 static const char *const constant[] = { "gp_launch",	"gp_env",	  "gp_map",
@@ -100,7 +102,7 @@ static void rewrite(LLVMBuilderRef b, LLVMContextRef ctx, LLVMValueRef load, con
 	if (pointer)
 		type = LLVMPointerTypeInContext(ctx, SPACE_GLOBAL);
 	if (reads_constant)
-		at = LLVMBuildAddrSpaceCast(b, at, LLVMPointerTypeInContext(ctx, SPACE_CONSTANT), "");
+		at = LLVMBuildAddrSpaceCast(b, at, LLVMPointerTypeInContext(ctx, space_constant), "");
 	again = load_again(b, load, type, at);
 	if (reads_constant)
 		LLVMSetMetadata(again, LLVMGetMDKindIDInContext(ctx, "invariant.load", 14),
@@ -136,6 +138,7 @@ void gp_gpu_spaces(LLVMModuleRef mod)
 	unsigned int copies = LLVMGetMDKindIDInContext(ctx, "tbaa.struct", 11);
 	char name[64];
 
+	space_constant = strncmp(LLVMGetTarget(mod), "nvptx", 5) ? AMD_CONSTANT : SPACE_GLOBAL;
 	for (LLVMValueRef fn = LLVMGetFirstFunction(mod); fn; fn = LLVMGetNextFunction(fn)) {
 		for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb)) {
 			LLVMValueRef next;

@@ -396,7 +396,7 @@ const char *gp_translate(LLVMModuleRef mod, const struct gp_prog *prog, const st
 	if (!tr)
 		return "memory";
 	tr->mod = mod;
-	tr->gpu = !strncmp(LLVMGetTarget(mod), "amdgcn", 6);
+	tr->gpu = !strncmp(LLVMGetTarget(mod), "amdgcn", 6) || !strncmp(LLVMGetTarget(mod), "nvptx", 5);
 	tr->prog = prog;
 	tr->cfg = cfg;
 	tr->kinds = kinds;

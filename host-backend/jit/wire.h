@@ -17,7 +17,7 @@
 #include "bpf/prog.h"
 
 #define GP_JIT_MAGIC	 0x4a504747u /* "GGPJ" */
-#define GP_JIT_VERSION	 3
+#define GP_JIT_VERSION	 4
 #define GP_JIT_MAX_LINES (4u << 20)
 #define GP_JIT_MAX_CODE	 (64u << 20)
 #define GP_JIT_SEALS	 (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
@@ -48,7 +48,7 @@ struct gp_jit_reply {
 	uint32_t num_lines;
 	uint32_t frame_bytes;
 	uint32_t vgprs, sgprs, vgpr_spills, sgpr_spills, scratch_bytes, lds_bytes;
-	uint32_t reserved;
+	uint32_t kind; /* enum gp_image_kind */
 	uint64_t cpu_ns;
 	struct gp_verdict verdict;
 };

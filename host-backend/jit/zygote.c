@@ -48,7 +48,7 @@ static void usage(FILE *to)
 		    "Compiles BPF programs for gpgpu-worker. Usually started by it.\n"
 		    "  --fd N         serve the connected SOCK_SEQPACKET socket N, end with it\n"
 		    "  --listen PATH  make a socket at PATH and serve whoever connects\n"
-		    "  --target NAME  compile for an AMD GPU, as gfx1030, instead of this machine\n");
+		    "  --target NAME  compile for a GPU, as gfx1030 or sm_90, instead of this machine\n");
 }
 
 static _Noreturn void die(const char *what, const char *why)

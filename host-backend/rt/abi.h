@@ -22,8 +22,11 @@
 #include <stdint.h>
 #include <stddef.h>
 
-/* Whether this build of the library has the guest's map operations: a GPU runs them itself. */
-#if !defined(GP_RT_BITCODE) || defined(__AMDGCN__)
+/*
+ * GP_RT_GPU says that this is compiled for a GPU (__AMDGCN__ or __NVPTX__). Whether this build of the library has the guest's
+ * map operations: a GPU runs them itself.
+ */
+#if !defined(GP_RT_BITCODE) || defined(GP_RT_GPU)
 #define GP_RT_MAP_OPS
 #endif
 

@@ -9,6 +9,16 @@
 #include "mem.h"
 #include "rt.h"
 
+/* Memory of the lane's alone: some hardware has no atomic operations there, and nobody needs them. */
+static bool gp_is_own(const uint8_t *at)
+{
+#if defined(__NVPTX__)
+	return __nvvm_isspacep_local(at);
+#else
+	return false;
+#endif
+}
+
 #define GP_RMW(type, order)                                                         \
 	switch (op) {                                                               \
 	case BPF_ADD:                                                               \
@@ -56,4 +66,56 @@ GP_RT uint64_t gp_rt_compare_exchange(uint8_t *at, uint64_t expected, uint64_t v
 	__atomic_compare_exchange_n((uint64_t *)(void *)at, &expected, value, false, __ATOMIC_SEQ_CST,
 				    __ATOMIC_SEQ_CST);
 	return expected;
+}
+
+GP_ALWAYS uint64_t gp_own_load(const uint8_t *at, uint32_t size)
+{
+	uint64_t value = 0;
+
+	memcpy(&value, at, size);
+	return value;
+}
+
+GP_ALWAYS void gp_own_store(uint8_t *at, uint64_t value, uint32_t size)
+{
+	memcpy(at, &value, size);
+}
+
+GP_RT uint64_t gp_rt_atomic_any(uint8_t *at, uint64_t value, uint32_t op, uint32_t size, uint32_t relaxed)
+{
+	uint64_t old;
+
+	if (!gp_is_own(at))
+		return gp_rt_atomic(at, value, op, size, relaxed);
+	old = gp_own_load(at, size);
+	switch (op) {
+	case BPF_ADD:
+		value += old;
+		break;
+	case BPF_OR:
+		value |= old;
+		break;
+	case BPF_AND:
+		value &= old;
+		break;
+	case BPF_XOR:
+		value ^= old;
+		break;
+	default:
+		break;
+	}
+	gp_own_store(at, value, size);
+	return old;
+}
+
+GP_RT uint64_t gp_rt_compare_exchange_any(uint8_t *at, uint64_t expected, uint64_t value, uint32_t size)
+{
+	uint64_t old;
+
+	if (!gp_is_own(at))
+		return gp_rt_compare_exchange(at, expected, value, size);
+	old = gp_own_load(at, size);
+	if (old == expected)
+		gp_own_store(at, value, size);
+	return old;
 }

@@ -17,6 +17,11 @@ static inline uint64_t gp_ticks(void)
 	return t;
 #elif defined(__AMDGCN__)
 	return __builtin_readsteadycounter();
+#elif defined(__NVPTX__)
+	uint64_t t;
+
+	__asm__ volatile("mov.u64 %0, %%globaltimer;" : "=l"(t)); /* nanoseconds */
+	return t;
 #else
 	return 0;
 #endif

@@ -25,7 +25,9 @@
 /* Not atomic for the compiler's sake: it would order the program's other accesses around it. */
 GP_ALWAYS uint32_t gp_stop_value(const struct gp_env *env)
 {
-#if defined(__AMDGCN__)
+#if defined(__NVPTX__)
+	return gp_load_system((const uint32_t *)env->stop);
+#elif defined(GP_RT_GPU)
 	/* Past the GPU's caches. */
 	return __scoped_atomic_load_n((const uint32_t *)env->stop, __ATOMIC_RELAXED, __MEMORY_SCOPE_SYSTEM);
 #else
@@ -41,7 +43,7 @@ GP_ALWAYS uint64_t gp_first_portion(uint64_t fuel)
 /* gp_late() - a launch also has a deadline, since lanes that go different ways take their turns (launch.h). */
 GP_ALWAYS bool gp_late(const struct gp_lane *lane)
 {
-#if defined(__AMDGCN__)
+#if defined(GP_RT_GPU)
 	return lane->deadline != UINT64_MAX && gp_ticks() > lane->deadline;
 #else
 	return false;

@@ -18,7 +18,12 @@
 #include "mem.h"
 #include "rt.h"
 
-#if defined(__AMDGCN__)
+#if defined(__NVPTX__)
+GP_ALWAYS uint64_t gp_lane_number(const struct gp_launch *launch)
+{
+	return (uint64_t)__nvvm_read_ptx_sreg_ctaid_x() * launch->group + __nvvm_read_ptx_sreg_tid_x();
+}
+#elif defined(GP_RT_GPU)
 GP_ALWAYS uint64_t gp_lane_number(const struct gp_launch *launch)
 {
 	return (uint64_t)__builtin_amdgcn_workgroup_id_x() * launch->group + __builtin_amdgcn_workitem_id_x();
@@ -57,7 +62,7 @@ GP_ALWAYS void gp_start_lane(struct gp_lane *lane, const struct gp_launch *launc
 
 	lane->fuel = gp_opaque(fuel);
 	lane->reserve = launch->env.fuel - fuel;
-#if defined(__AMDGCN__)
+#if defined(GP_RT_GPU)
 	lane->deadline = launch->ticks ? began + launch->ticks : UINT64_MAX;
 #endif
 }
@@ -124,7 +129,7 @@ GP_ALWAYS void gp_note_first(struct gp_launch *launch, const struct gp_lane *lan
 			 (lane->fault_insn & 0xffff);
 
 	__atomic_fetch_add(&launch->fault_count, 1, __ATOMIC_RELAXED);
-#if defined(__AMDGCN__)
+#if defined(GP_RT_GPU)
 	__atomic_fetch_min(&launch->fault_first, first, __ATOMIC_RELAXED);
 #else
 	if (first < launch->fault_first)

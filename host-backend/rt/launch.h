@@ -114,6 +114,8 @@ enum gp_kernel {
 
 #if defined(__AMDGCN__)
 #define GP_KERNEL __attribute__((amdgpu_kernel))
+#elif defined(__NVPTX__)
+#define GP_KERNEL __attribute__((nvptx_kernel))
 #else
 #define GP_KERNEL
 extern __thread uint64_t gp_kernel_lane; /* native: the lane that the next call runs */

@@ -50,7 +50,7 @@ GP_ALWAYS uint32_t gp_lookup_hash(struct gp_lane *lane, const struct gp_map *map
 	} else {
 		for (i = 0; i < gp_words(key_size); i++)
 			words[i] = gp_get_halves(key, key_size, i);
-#if defined(__AMDGCN__)
+#if defined(GP_RT_GPU)
 		found = gp_hash_find_here(map, words, key_size, max_entries, num_buckets);
 #else
 		uint64_t again[GP_HASH_INLINE / 8];

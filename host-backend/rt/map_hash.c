@@ -55,7 +55,7 @@ static void gp_hash_get_key(const struct gp_map *map, const uint8_t *key, uint64
 
 uint64_t gp_hash_find_words(const struct gp_map *map, const uint64_t *key)
 {
-#if defined(__AMDGCN__)
+#if defined(GP_RT_GPU)
 	return gp_hash_find_here(map, key, map->key_size, map->max_entries, map->num_buckets);
 #else
 	uint32_t steps = 0, at = 0, tries, *bucket;
@@ -64,7 +64,7 @@ uint64_t gp_hash_find_words(const struct gp_map *map, const uint64_t *key)
 	for (tries = 0; tries < GP_READ_TRIES; tries++)
 		if (gp_hash_try(map, key, map->key_size, map->max_entries, map->num_buckets, &steps, &at))
 			return (uint64_t)steps << 32 | at;
-#ifdef __AMDGCN__
+#ifdef GP_RT_GPU
 	/* The host's to write, and read-only for a GPU. It stays as the launch found it: in the middle of a change. */
 	if (map->type == VIRTIO_GPGPU_MAP_HASH_OF_MAPS)
 		return (uint64_t)GP_STEPS_WITHOUT_LOCK << 32;

@@ -35,7 +35,7 @@
 #define GP_LRU_MARKS	  128
 
 /* Words of a key up to which all are compared at once: a branch a word costs more, most of all where lanes diverge. */
-#if defined(__AMDGCN__)
+#if defined(GP_RT_GPU)
 #define GP_HASH_WHOLE (GP_HASH_INLINE / 8)
 #else
 #define GP_HASH_WHOLE 4
@@ -145,7 +145,7 @@ GP_ALWAYS bool gp_hash_try(const struct gp_map *map, const uint64_t *key, uint32
 	return gp_read_valid(&bucket[1], begin);
 }
 
-#if defined(__AMDGCN__)
+#if defined(GP_RT_GPU)
 /*
  * gp_hash_find_here() - find a key; all in one loop, since each look-up of a program's is a copy of this. Its turns are
  * walks without the lock, and behind GP_READ_TRIES of them walks with it, for the lanes that get it. The lanes of a wave

@@ -13,7 +13,9 @@
 #include <stdint.h>
 #include <stdbool.h>
 #include <string.h>
-#if defined(__AMDGCN__)
+#if defined(__NVPTX__)
+#include "rt/nvptx.h"
+#elif defined(GP_RT_GPU)
 #include "rt/gpu.h"
 #endif
 
@@ -28,6 +30,8 @@ GP_ALWAYS uint64_t gp_opaque(uint64_t x)
 {
 #if defined(__AMDGCN__)
 	__asm__("" : "+v"(x)); /* a register that has a value for each lane */
+#elif defined(__NVPTX__)
+	__asm__("" : "+l"(x));
 #else
 	__asm__("" : "+r"(x));
 #endif
@@ -42,7 +46,7 @@ GP_ALWAYS uint64_t gp_opaque(uint64_t x)
  */
 GP_ALWAYS uint64_t gp_if_room(uint64_t room)
 {
-#if defined(__AMDGCN__)
+#if defined(GP_RT_GPU)
 	return ~0ull; /* a GPU runs nothing ahead of a branch */
 #else
 	return gp_opaque(~(uint64_t)((int64_t)gp_opaque(room) >> 63));
@@ -67,7 +71,7 @@ GP_ALWAYS uint32_t gp_load32_acquire(const uint32_t *p)
 /* An entry of a table of maps, which the engine may change; on a GPU not while a launch runs. */
 GP_ALWAYS struct gp_map *gp_load_map(struct gp_map *const *p)
 {
-#if defined(__AMDGCN__)
+#if defined(GP_RT_GPU)
 	return *p;
 #else
 	return __atomic_load_n(p, __ATOMIC_RELAXED);
@@ -95,6 +99,8 @@ GP_ALWAYS void gp_pause(void)
 	__builtin_ia32_pause();
 #elif defined(__AMDGCN__)
 	__builtin_amdgcn_s_sleep(1);
+#elif defined(__NVPTX__)
+	__asm__ volatile("nanosleep.u32 20;");
 #endif
 }
 
@@ -197,7 +203,7 @@ GP_ALWAYS void gp_copy_out(uint8_t *to, const uint8_t *from, uint32_t size)
  * Readers hardly ever wait for it. Taking it gives up after a bound, since its holder's thread may not be
  * running: about half a second, many times what a busy host's scheduler takes a thread away for.
  */
-#if defined(__AMDGCN__)
+#if defined(GP_RT_GPU)
 #define GP_LOCK_SPINS (1u << 17) /* each takes a trip to the L2, or to the host's memory */
 #else
 #define GP_LOCK_SPINS (1u << 24)
@@ -243,7 +249,7 @@ GP_ALWAYS void gp_unlock(uint32_t *lock)
  * gp_with_lock() - in front of a statement that runs with the lock; it is not to be left but at its end.
  * @got: out, a bool: whether the lock was to be had, and so the statement ran.
  */
-#if defined(__AMDGCN__)
+#if defined(GP_RT_GPU)
 #define gp_with_lock(lock, got)                                                      \
 	for (uint32_t gp_spins = ((got) = false), gp_want = 1; gp_wave_any(gp_want); \
 	     gp_want &= ++gp_spins < GP_LOCK_SPINS, gp_pause())                      \

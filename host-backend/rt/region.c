@@ -137,7 +137,7 @@ GP_RT uint64_t gp_rt_pkt_end(struct gp_lane *lane)
 
 GP_RT uint8_t *gp_rt_arg_base(struct gp_lane *lane, uint32_t n)
 {
-#if defined(__AMDGCN__)
+#if defined(GP_RT_GPU)
 	/* One load whatever @n is, so that what it yields is global memory to LLVM; where there is no such buffer, none of it. */
 	return lane->env->args[n < lane->env->num_args ? n : 0].base;
 #else
@@ -165,7 +165,7 @@ GP_RT struct gp_map *gp_rt_map(struct gp_lane *lane, uint32_t n)
 	return lane->env->maps[n];
 }
 
-#if defined(__AMDGCN__)
+#if defined(GP_RT_GPU)
 GP_RT struct gp_map *gp_rt_map_shaped(struct gp_map *own, struct gp_lane *lane, uint32_t n, uint32_t type,
 				      uint32_t key_size, uint32_t value_size, uint32_t max_entries,
 				      uint32_t num_cpus, uint32_t num_buckets, uint32_t frozen)

@@ -57,7 +57,7 @@ struct gp_lane {
 	uint32_t egress_port;  /* of the last redirect */
 	uint64_t fuel;   /* left of the portion at hand */
 	uint64_t reserve; /* not yet handed out (fuel.h) */
-#if defined(__AMDGCN__)
+#if defined(GP_RT_GPU)
 	uint64_t deadline; /* of gp_ticks(): the lane's time is over */
 #endif
 	uint32_t fault, fault_insn; /* VIRTIO_GPGPU_R_*, 0: none */
@@ -179,6 +179,10 @@ uint64_t gp_rt_map_bias(uint64_t handle);
  */
 uint64_t gp_rt_atomic(uint8_t *at, uint64_t value, uint32_t op, uint32_t size, uint32_t relaxed);
 uint64_t gp_rt_compare_exchange(uint8_t *at, uint64_t expected, uint64_t value, uint32_t size);
+
+/* The same where it may be to the lane's stack. */
+uint64_t gp_rt_atomic_any(uint8_t *at, uint64_t value, uint32_t op, uint32_t size, uint32_t relaxed);
+uint64_t gp_rt_compare_exchange_any(uint8_t *at, uint64_t expected, uint64_t value, uint32_t size);
 
 /* --------------------------------------------------------------------- lane */
 

@@ -226,7 +226,7 @@ GP_RT int64_t gp_helper_trace(struct gp_lane *lane, const uint8_t *format, uint6
 	return gp_log_put(lane->env->log, format, (uint32_t)size, a, b, c);
 }
 
-#if !defined(GP_RT_BITCODE) || defined(__AMDGCN__)
+#if !defined(GP_RT_BITCODE) || defined(GP_RT_GPU)
 int gp_log_take(struct gp_log *log, char *text)
 {
 	struct gp_log_entry *entry = &log->entries[log->tail % GP_LOG_ENTRIES];

@@ -35,7 +35,7 @@ GP_ALWAYS struct gp_twice gp_sum(double a, double b)
 GP_ALWAYS struct gp_twice gp_product(double a, double b)
 {
 	double p = a * b;
-#if defined(__FMA__) || defined(__AMDGCN__)
+#if defined(__FMA__) || defined(GP_RT_GPU)
 	return (struct gp_twice){ p, __builtin_fma(a, b, -p) };
 #else
 	double ca = a * 134217729.0, cb = b * 134217729.0; /* 2^27 + 1 */
