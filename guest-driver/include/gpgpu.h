@@ -477,7 +477,8 @@ struct gpgpu_arg_info {
 	const char *name;		/* member of the kernel's argument structure; "" if not known */
 	uint32_t kind;			/* GPGPU_ARG_* */
 	uint32_t size;			/* bytes of a value, 1..8; of what a pointer points to, 0: not known */
-	bool is_signed, is_float;	/* a value; is_float: of 4 or 8 bytes, to be given as its bits */
+	bool is_number;			/* a value, or a buffer of numbers: what follows is known */
+	bool is_signed, is_float;	/* is_float: of 4 or 8 bytes; a value is given as its bits */
 };
 
 struct gpgpu_source {

@@ -70,7 +70,7 @@ struct gpgpu_value {
 struct gpgpu_arg_desc {
 	char *name;
 	uint32_t kind, size;
-	bool is_signed, is_float;
+	bool is_number, is_signed, is_float;
 };
 
 struct linked_function { /* where a piece of a program came from */

@@ -72,23 +72,36 @@ static const struct btf_type *args_struct(const struct btf *btf, const struct gp
 	return NULL;
 }
 
+/* Return: whether it is a number of up to 8 bytes; which is then in @arg. */
+static bool describe_number(const struct btf_type *t, struct gpgpu_arg_desc *arg)
+{
+	bool is_int = t && btf_kind(t) == BTF_KIND_INT, is_float = t && btf_kind(t) == BTF_KIND_FLOAT;
+	bool is_enum = t && (btf_kind(t) == BTF_KIND_ENUM || btf_kind(t) == BTF_KIND_ENUM64);
+
+	if ((!is_int && !is_float && !is_enum) || t->size == 0 || t->size > 8)
+		return false;
+	arg->is_number = true;
+	arg->is_float = is_float;
+	arg->is_signed = is_float ? true : is_int ? btf_int_encoding(t) & BTF_INT_SIGNED : btf_kflag(t);
+	return true;
+}
+
 static int describe_value(const struct gpgpu_program *prog, const char *name, const struct btf_type *t,
 			  struct gpgpu_arg_desc *arg)
 {
-	bool is_int = t && btf_kind(t) == BTF_KIND_INT, is_float = t && btf_kind(t) == BTF_KIND_FLOAT;
+	bool is_scalar = t && (btf_kind(t) == BTF_KIND_INT || btf_kind(t) == BTF_KIND_FLOAT ||
+			       btf_kind(t) == BTF_KIND_ENUM || btf_kind(t) == BTF_KIND_ENUM64);
 
-	if (!is_int && !is_float && !(t && (btf_kind(t) == BTF_KIND_ENUM || btf_kind(t) == BTF_KIND_ENUM64)))
+	if (!is_scalar)
 		return gpgpu_fail(-EINVAL,
 				  "kernel '%.64s': argument '%.64s' is neither a pointer nor a number",
 				  prog->name, name);
-	if (t->size == 0 || t->size > 8)
+	if (!describe_number(t, arg))
 		return gpgpu_fail(-EINVAL,
 				  "kernel '%.64s': argument '%.64s' has %u bytes, at most 8 are possible",
 				  prog->name, name, t->size);
 	arg->kind = GPGPU_ARG_VALUE;
 	arg->size = t->size;
-	arg->is_float = is_float;
-	arg->is_signed = is_float ? true : is_int ? btf_int_encoding(t) & BTF_INT_SIGNED : btf_kflag(t);
 	return 0;
 }
 
@@ -106,6 +119,7 @@ static void describe_buffer(const struct btf *btf, const struct btf_type *ptr, s
 	}
 	arg->kind = is_const ? GPGPU_ARG_BUFFER_RO : GPGPU_ARG_BUFFER;
 	arg->size = size > 0 && size <= UINT32_MAX ? (uint32_t)size : 0;
+	describe_number(t, arg);
 }
 
 static int describe_member(const struct btf *btf, struct gpgpu_program *prog, const struct btf_type *args,

@@ -113,6 +113,7 @@ int gpgpu_program_arg(const struct gpgpu_program *prog, uint32_t index, struct g
 		.name = arg->name ? arg->name : "",
 		.kind = arg->kind,
 		.size = arg->size,
+		.is_number = arg->is_number,
 		.is_signed = arg->is_signed,
 		.is_float = arg->is_float,
 	};

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 /*
- * gpgpu run - a compute kernel over a grid, its buffers from and to files.
+ * gpgpu run - a compute kernel over a grid, for who has no program: its buffers from files, numbers and patterns, and to files.
  *
- * Every argument of the kernel is given by its name: NAME=NUMBER, NAME=f32:NUMBER where the kernel takes bits, NAME=@FILE (a buffer with the
- * file's bytes), NAME=+BYTES (a buffer of zeros), and NAME>@FILE to write a buffer out when the kernel has ended.
- * Nothing is written unless it ended well.
+ * Every argument of the kernel is given by its name; gpgpu(1) has the forms. What can be found wrong without a device is found
+ * before one is opened. Nothing is written unless the kernel ended well and, with --check, another device came to
+ * the same bytes.
  */
 #include <getopt.h>
 #include <math.h>
@@ -12,18 +12,50 @@
 #include <string.h>
 
 #include "gpgpu.h"
+#include "run.h"
 #include "tool.h"
+
+#define MAX_OUTPUTS 16
 
 struct argument {
 	struct gpgpu_arg_info info;
+	char where[96]; /* for messages */
 	bool given;
-	struct gpgpu_buffer *buffer;
+	uint64_t value;
+	void *bytes; /* that the buffer begins with; NULL: zeros */
 	uint64_t size; /* bytes asked for; the buffer is larger */
-	const char *out; /* file to write, or NULL */
 };
 
+/* The kernel on one device. */
+struct instance {
+	struct gpgpu_device *dev;
+	struct gpgpu_caps caps;
+	struct gpgpu_object *obj;
+	struct gpgpu_program *prog;
+	struct gpgpu_buffer *buffers[GPGPU_MAX_ARGS];
+	struct gpgpu_arg values[GPGPU_MAX_ARGS];
+	struct gpgpu_job_result result;
+	uint64_t load_ns, fill_ns, run_ns;
+};
+
+static struct {
+	uint32_t grid[3], group[3];
+	const char *device, *check;
+	bool want_check, want_times;
+	int64_t timeout;
+	uint64_t seed;
+} options = { .timeout = -1, .seed = 1 };
+
 static struct argument arguments[GPGPU_MAX_ARGS];
-static struct gpgpu_arg values[GPGPU_MAX_ARGS];
+static uint32_t num_arguments;
+
+static struct {
+	struct output output;
+	uint32_t argument;
+} outputs[MAX_OUTPUTS];
+static uint32_t num_outputs;
+
+/* ---------------------------------------------------------------- what was asked for */
 
 static void parse_dimensions(const char *text, uint32_t out[3], const char *what)
 {
@@ -41,80 +73,43 @@ static void parse_dimensions(const char *text, uint32_t out[3], const char *what
 	free(copy);
 }
 
-static uint64_t parse_float(const char *name, const char *text, bool twice)
+static const struct element *element_type(const struct gpgpu_arg_info *info)
 {
-	union {
-		double f;
-		uint64_t bits;
-	} d;
-	union {
-		float f;
-		uint32_t bits;
-	} s;
-	char *end;
-
-	d.f = strtod(text, &end);
-	s.f = strtof(text, NULL);
-	if (end == text || *end)
-		die("argument '%s': '%s' is not a number", name, text);
-	return twice ? d.bits : s.bits;
+	return info->is_number ? element_of(info->size, info->is_signed, info->is_float) : NULL;
 }
 
-static uint64_t parse_value(const struct gpgpu_arg_info *info, const char *text)
+/* A value's slot: what is narrower is extended as its type says. "f32:" and "f64:" are for kernels that take bits. */
+static uint64_t parse_value(const struct argument *a, const char *text)
 {
-	unsigned bits = info->size ? info->size * 8 : 64;
-	uint64_t max = bits == 64 ? UINT64_MAX : (1ull << bits) - 1;
-	char what[96];
-	int64_t n;
+	const struct element *type = element_prefix(&text, element_type(&a->info));
+	unsigned shift = type ? 64 - type->size * 8 : 0;
+	uint64_t bits = 0;
 
-	snprintf(what, sizeof(what), "argument '%.64s'", info->name);
-	if (!strncmp(text, "f32:", 4))
-		return parse_float(info->name, text + 4, false);
-	if (!strncmp(text, "f64:", 4))
-		return parse_float(info->name, text + 4, true);
-	if (info->is_float)
-		return parse_float(info->name, text, info->size == 8);
-	if (text[0] != '-')
-		return parse_number(text, 0, max, what);
-	n = -(int64_t)parse_number(text + 1, 0, 1ull << (bits - 1), what);
-	/* What is narrower than its slot is extended as its type says. */
-	return info->is_signed ? (uint64_t)n : (uint64_t)n & max;
+	if (!type)
+		die("%s: a number of %u bytes: give its bits, u%u:NUMBER", a->where, a->info.size,
+		    a->info.size * 8);
+	if (type->size > a->info.size)
+		die("%s: takes %u bytes, not %s", a->where, a->info.size, type->name);
+	element_parse(a->where, type, text, strlen(text), &bits);
+	return type->is_signed && !type->is_float ? (uint64_t)((int64_t)(bits << shift) >> shift) : bits;
 }
 
-static void make_buffer(struct gpgpu_device *dev, struct argument *a, const void *bytes, uint64_t size)
+static void add_output(const struct argument *a, const char *text)
 {
-	void *p;
-
-	if (size == 0)
-		die("argument '%s': a buffer of 0 bytes", a->info.name);
-	if (gpgpu_buffer_create(dev, size, GPGPU_BUFFER_SHARED, &a->buffer) ||
-	    gpgpu_buffer_map(a->buffer, &p))
-		die("argument '%s': %s", a->info.name, gpgpu_error_message());
-	a->size = size;
-	if (bytes)
-		memcpy(p, bytes, size);
-	else
-		memset(p, 0, size);
+	if (a->info.kind == GPGPU_ARG_VALUE)
+		die("argument '%s' is a value and cannot be written to a file", a->info.name);
+	if (num_outputs == MAX_OUTPUTS)
+		die("at most %d files can be written", MAX_OUTPUTS);
+	outputs[num_outputs].argument = (uint32_t)(a - arguments);
+	outputs[num_outputs++].output = output_parse(a->where, element_type(&a->info), text);
 }
 
-static void set_buffer(struct gpgpu_device *dev, struct argument *a, const char *text)
+static bool is_buffer_text(const char *text)
 {
-	size_t size;
-	void *bytes;
-
-	if (text[0] == '+') {
-		make_buffer(dev, a, NULL, parse_number(text + 1, 1, UINT64_MAX, a->info.name));
-	} else if (text[0] == '@') {
-		bytes = read_whole(text + 1, &size);
-		make_buffer(dev, a, bytes, size);
-		free(bytes);
-	} else {
-		die("argument '%s' is a buffer: give %s=@FILE or %s=+BYTES", a->info.name, a->info.name,
-		    a->info.name);
-	}
+	return text[0] == '@' || text[0] == '+' || strpbrk(text, "*,:") || !strncmp(text, "text@", 5);
 }
 
-static void set_argument(struct gpgpu_device *dev, struct gpgpu_program *prog, char *text)
+static void set_argument(const struct gpgpu_program *prog, char *text)
 {
 	char *op = strpbrk(text, "=>"), kind;
 	struct argument *a;
@@ -129,128 +124,329 @@ static void set_argument(struct gpgpu_device *dev, struct gpgpu_program *prog, c
 		die("%s", gpgpu_error_message());
 	a = &arguments[i];
 	if (kind == '>') {
-		if (a->info.kind == GPGPU_ARG_VALUE)
-			die("argument '%s' is a value and cannot be written to a file", text);
-		if (*op++ != '@' || !*op)
-			die("'%s>%s' is not of the form NAME>@FILE", text, op - 1);
-		a->out = op;
+		add_output(a, op);
 		return;
 	}
 	if (a->given)
 		die("argument '%s' is given twice", text);
 	a->given = true;
 	if (a->info.kind == GPGPU_ARG_VALUE)
-		values[i].value = parse_value(&a->info, op);
+		a->value = parse_value(a, op);
+	else if (!is_buffer_text(op))
+		die("argument '%s' is a buffer: give %s=@FILE, %s=+BYTES, %s=COUNT*NUMBER or %s=NUMBER,NUMBER...",
+		    text, text, text, text, text);
 	else
-		set_buffer(dev, a, op);
-	values[i].kind = a->info.kind;
-	values[i].buffer = a->buffer;
-	/* The kernel sees what was asked for, not the page's rest. */
-	values[i].size = a->size;
+		a->bytes = input_make(a->where, element_type(&a->info), op, options.seed, &a->size);
 }
 
-static void write_outputs(uint32_t count)
+static void read_arguments(const struct gpgpu_program *prog, int argc, char **argv)
 {
-	struct outfile *files[GPGPU_MAX_ARGS] = { 0 };
-
-	for (uint32_t i = 0; i < count; i++) {
-		FILE *f;
-		void *p;
-
-		if (!arguments[i].out)
-			continue;
-		files[i] = outfile_open(arguments[i].out, &f);
-		if (gpgpu_buffer_map(arguments[i].buffer, &p))
-			die("%s", gpgpu_error_message());
-		if (fwrite(p, 1, arguments[i].size, f) != arguments[i].size)
-			die("%s: writing failed", arguments[i].out);
-	}
-	/* Either all of them or none, as far as a file system can. */
-	for (uint32_t i = 0; i < count; i++) {
-		if (files[i])
-			outfile_commit(files[i]);
-	}
-}
-
-static const char help[] =
-	"usage: gpgpu run KERNEL.o[:NAME] --grid X[,Y[,Z]] [--group X[,Y[,Z]]] [--device NODE]\n"
-	"                 [--timeout SECONDS] ARGUMENT...\n"
-	"  NAME=NUMBER  NAME=f32:NUMBER  NAME=f64:NUMBER   a value\n"
-	"  NAME=@FILE   NAME=+BYTES                        a buffer: a file's bytes, or zeros\n"
-	"  NAME>@FILE                                      write a buffer to a file afterwards\n";
-
-int cmd_run(int argc, char **argv)
-{
-	static const struct option options[] = {
-		{ "grid", required_argument, NULL, 'g' },   { "group", required_argument, NULL, 'w' },
-		{ "device", required_argument, NULL, 'd' }, { "timeout", required_argument, NULL, 't' },
-		{ "help", no_argument, NULL, 'h' },	    { 0 },
-	};
-	uint32_t grid[3] = { 0 }, group[3] = { 0 };
-	const char *path = NULL;
-	int64_t timeout = -1;
 	struct gpgpu_program_info info;
-	struct gpgpu_job_result result;
-	struct gpgpu_program *prog;
-	struct gpgpu_device *dev;
-	struct gpgpu_object *obj;
-	struct gpgpu_job *job;
-	int c;
 
-	while ((c = getopt_long(argc, argv, "g:w:d:t:h", options, NULL)) != -1) {
-		switch (c) {
-		case 'g':
-			parse_dimensions(optarg, grid, "--grid");
-			break;
-		case 'w':
-			parse_dimensions(optarg, group, "--group");
-			break;
-		case 'd':
-			path = optarg;
-			break;
-		case 't':
-			timeout = (int64_t)parse_number(optarg, 0, 1000000, "--timeout") * 1000000000;
-			break;
-		case 'h':
-			fputs(help, stdout);
-			return 0;
-		default:
-			return 1;
-		}
-	}
-	if (optind >= argc)
-		die("run: no kernel given; gpgpu run --help");
-	if (!grid[0])
-		die("run: --grid X[,Y[,Z]] is needed");
-	dev = open_device(path);
-	obj = load_program(dev, argv[optind], GPGPU_PROGRAM_KERNEL, &prog);
 	gpgpu_program_get_info(prog, &info);
-	for (uint32_t i = 0; i < info.num_args; i++)
-		gpgpu_program_arg(prog, i, &arguments[i].info);
-	for (int i = optind + 1; i < argc; i++)
-		set_argument(dev, prog, argv[i]);
-	for (uint32_t i = 0; i < info.num_args; i++) {
+	num_arguments = info.num_args;
+	for (uint32_t i = 0; i < num_arguments; i++) {
+		struct argument *a = &arguments[i];
+
+		gpgpu_program_arg(prog, i, &a->info);
+		snprintf(a->where, sizeof(a->where), "argument '%.64s'", a->info.name);
+	}
+	for (int i = 0; i < argc; i++)
+		set_argument(prog, argv[i]);
+	for (uint32_t i = 0; i < num_arguments; i++) {
 		if (!arguments[i].given)
 			die("argument '%s' of kernel '%s' (a %s) is not given", arguments[i].info.name,
 			    info.name, arguments[i].info.kind == GPGPU_ARG_VALUE ? "value" : "buffer");
 	}
-	if (gpgpu_dispatch(prog, grid, group[0] ? group : NULL, values, info.num_args, NULL, &job))
-		die("%s", gpgpu_error_message());
-	c = gpgpu_job_wait(job, timeout, &result, NULL, 0);
-	if (c) {
-		char *why = xstrdup(gpgpu_error_message());
+}
 
-		gpgpu_job_cancel(job);
-		die("%s: %s", info.name, why);
+/* ---------------------------------------------------------------- running it */
+
+static void fill_buffers(struct instance *in)
+{
+	for (uint32_t i = 0; i < num_arguments; i++) {
+		struct argument *a = &arguments[i];
+		void *p;
+
+		in->values[i] =
+			(struct gpgpu_arg){ .kind = a->info.kind, .value = a->value, .size = a->size };
+		if (a->info.kind == GPGPU_ARG_VALUE)
+			continue;
+		if (gpgpu_buffer_create(in->dev, a->size, GPGPU_BUFFER_SHARED, &in->buffers[i]) ||
+		    gpgpu_buffer_map(in->buffers[i], &p))
+			die("%s: %s", a->where, gpgpu_error_message());
+		if (a->bytes)
+			memcpy(p, a->bytes, a->size);
+		/* The kernel sees what was asked for, not the page's rest. */
+		in->values[i].buffer = in->buffers[i];
 	}
-	write_outputs(info.num_args);
-	printf("%s: %s work items, %.3f ms of device time, %.3f ms queued, compiled in %.1f ms\n", info.name,
-	       grouped((uint64_t)grid[0] * grid[1] * grid[2]), (double)result.device_ns / 1e6,
-	       (double)result.queued_ns / 1e6, (double)info.compile_ns / 1e6);
+}
+
+static void die_of_job(const struct instance *in, struct gpgpu_job *job)
+{
+	char *why = xstrdup(gpgpu_error_message());
+	struct gpgpu_program_info info;
+	struct gpgpu_source source = { 0 };
+
+	gpgpu_job_cancel(job);
+	gpgpu_program_get_info(in->prog, &info);
+	if (in->result.fault_count && !gpgpu_program_source(in->prog, in->result.fault_insn, &source) &&
+	    source.file)
+		die("%s: %s, %s:%u", info.name, why, source.file, source.line);
+	die("%s: %s", info.name, why);
+}
+
+static void run_on(struct instance *in, const char *path)
+{
+	uint64_t start = now_ns(), loaded, filled;
+	struct gpgpu_job *job;
+
+	in->dev = open_device(path);
+	if (gpgpu_get_caps(in->dev, &in->caps))
+		die("%s", gpgpu_error_message());
+	load_object(in->obj, in->prog, in->dev);
+	loaded = now_ns();
+	fill_buffers(in);
+	filled = now_ns();
+	if (gpgpu_dispatch(in->prog, options.grid, options.group[0] ? options.group : NULL, in->values,
+			   num_arguments, NULL, &job))
+		die("%s", gpgpu_error_message());
+	if (gpgpu_job_wait(job, options.timeout, &in->result, NULL, 0))
+		die_of_job(in, job);
 	gpgpu_job_destroy(job);
-	for (uint32_t i = 0; i < info.num_args; i++)
-		gpgpu_buffer_destroy(arguments[i].buffer);
-	gpgpu_object_close(obj);
-	gpgpu_close(dev);
+	in->load_ns = loaded - start;
+	in->fill_ns = filled - loaded;
+	in->run_ns = now_ns() - filled;
+}
+
+static void finish(struct instance *in)
+{
+	for (uint32_t i = 0; i < num_arguments; i++)
+		gpgpu_buffer_destroy(in->buffers[i]);
+	gpgpu_object_close(in->obj);
+	gpgpu_close(in->dev);
+}
+
+static const uint8_t *bytes_of(const struct instance *in, uint32_t argument)
+{
+	void *p;
+
+	if (gpgpu_buffer_map(in->buffers[argument], &p))
+		die("%s", gpgpu_error_message());
+	return p;
+}
+
+/* ---------------------------------------------------------------- checking it */
+
+static bool is_cpu(const char *target)
+{
+	static const char *const gpus[] = { "gfx", "sm_" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(gpus); i++) {
+		if (!strncmp(target, gpus[i], strlen(gpus[i])))
+			return false;
+	}
+	return true;
+}
+
+/* Return: the path of a CPU device other than the one that was used, or die. */
+static const char *find_cpu_device(const struct instance *used)
+{
+	static struct gpgpu_device_info infos[16];
+	int n = gpgpu_enumerate(infos, ARRAY_SIZE(infos));
+
+	for (int i = 0; i < n && i < (int)ARRAY_SIZE(infos); i++) {
+		struct gpgpu_device *dev;
+		struct gpgpu_caps caps;
+		bool good;
+
+		if (!infos[i].accessible || !strcmp(infos[i].path, gpgpu_device_path(used->dev)) ||
+		    gpgpu_open(infos[i].path, &dev))
+			continue;
+		good = !gpgpu_get_caps(dev, &caps) && is_cpu(caps.target);
+		gpgpu_close(dev);
+		if (good)
+			return infos[i].path;
+	}
+	if (is_cpu(used->caps.target))
+		die("--check: %s is itself a CPU device, and there is no other; name one: --check=NODE",
+		    gpgpu_device_path(used->dev));
+	die("--check: there is no CPU device to compare with; name another device: --check=NODE");
+}
+
+static void compare(const struct instance *a, const struct instance *b)
+{
+	for (uint32_t i = 0; i < num_arguments; i++) {
+		const struct element *type = element_type(&arguments[i].info), *byte = element_find("u8", 2);
+		uint64_t first = 0, differ = 0, count;
+		const uint8_t *pa, *pb;
+		char ta[32], tb[32];
+
+		if (arguments[i].info.kind == GPGPU_ARG_VALUE)
+			continue;
+		if (!type || arguments[i].size % type->size)
+			type = byte;
+		count = arguments[i].size / type->size;
+		pa = bytes_of(a, i);
+		pb = bytes_of(b, i);
+		for (uint64_t e = 0; e < count; e++) {
+			if (!memcmp(pa + e * type->size, pb + e * type->size, type->size))
+				continue;
+			if (!differ++)
+				first = e;
+		}
+		if (differ)
+			die("--check: argument '%s': %s of %s elements (%s) differ: number %llu is %s on %s (%s), "
+			    "%s on %s (%s)",
+			    arguments[i].info.name, grouped(differ), grouped(count), type->name,
+			    (unsigned long long)first, element_print(type, pa + first * type->size, ta),
+			    gpgpu_device_path(a->dev), a->caps.target,
+			    element_print(type, pb + first * type->size, tb), gpgpu_device_path(b->dev),
+			    b->caps.target);
+	}
+}
+
+/* ---------------------------------------------------------------- what came of it */
+
+static void write_outputs(const struct instance *in)
+{
+	struct outfile *files[MAX_OUTPUTS];
+
+	for (uint32_t i = 0; i < num_outputs; i++) {
+		const struct argument *a = &arguments[outputs[i].argument];
+		FILE *f;
+
+		files[i] = outfile_open(outputs[i].output.path, &f);
+		output_write(a->where, &outputs[i].output, options.grid[0], bytes_of(in, outputs[i].argument),
+			     a->size, f);
+	}
+	/* Either all of them or none, as far as a file system can. */
+	for (uint32_t i = 0; i < num_outputs; i++)
+		outfile_commit(files[i]);
+}
+
+static void print_phase(const char *name, uint64_t ns, const char *what)
+{
+	printf("  %-8s %10.3f ms  %s\n", name, (double)ns / 1e6, what);
+}
+
+static void print_result(const struct instance *in, const struct instance *other, uint64_t write_ns)
+{
+	struct gpgpu_program_info info;
+	char text[96];
+
+	gpgpu_program_get_info(in->prog, &info);
+	printf("%s: %s work items, %.3f ms of device time, %.3f ms queued, compiled in %.1f ms\n", info.name,
+	       grouped((uint64_t)options.grid[0] * options.grid[1] * options.grid[2]),
+	       (double)in->result.device_ns / 1e6, (double)in->result.queued_ns / 1e6,
+	       (double)info.compile_ns / 1e6);
+	if (other)
+		printf("checked: %s (%s) has the same bytes, in %.3f ms of device time\n",
+		       gpgpu_device_path(other->dev), other->caps.target,
+		       (double)other->result.device_ns / 1e6);
+	if (!options.want_times)
+		return;
+	snprintf(text, sizeof(text), "open the device, compile (%.3f ms) and load",
+		 (double)info.compile_ns / 1e6);
+	print_phase("load", in->load_ns, text);
+	print_phase("fill", in->fill_ns, "make the buffers and fill them");
+	snprintf(text, sizeof(text), "submit and wait; on the device: %.3f ms queued, %.3f ms running",
+		 (double)in->result.queued_ns / 1e6, (double)in->result.device_ns / 1e6);
+	print_phase("run", in->run_ns, text);
+	print_phase("write", write_ns, "write the results");
+}
+
+static const char help[] =
+	"usage: gpgpu run KERNEL.o[:NAME] --grid X[,Y[,Z]] [--group X[,Y[,Z]]] [--device NODE]\n"
+	"                 [--timeout SECONDS] [--check[=NODE]] [--times] [--seed N] ARGUMENT...\n"
+	"  NAME=NUMBER  NAME=f32:NUMBER  NAME=f64:NUMBER   a value\n"
+	"  NAME=@FILE   NAME=+BYTES                        a buffer: a file's bytes, or zeros\n"
+	"  NAME=[TYPE:]NUMBER,NUMBER...                    numbers; TYPE: u8..u64, s8..s64, f32, f64\n"
+	"  NAME=[TYPE:]text@FILE                           numbers in a text file\n"
+	"  NAME=[TYPE:]COUNT*PATTERN                       NUMBER, ramp[:START[:STEP]], random[:LOW:HIGH]\n"
+	"  NAME>[TYPE:][FORMAT[:WIDTH[:BLACK:WHITE]]]@FILE write a buffer to a file afterwards;\n"
+	"                                                  FORMAT: raw, text, csv, pgm, png, png-rgb\n";
+
+static int parse_options(int argc, char **argv)
+{
+	static const struct option table[] = {
+		{ "grid", required_argument, NULL, 'g' },
+		{ "group", required_argument, NULL, 'w' },
+		{ "device", required_argument, NULL, 'd' },
+		{ "timeout", required_argument, NULL, 't' },
+		{ "check", optional_argument, NULL, 'c' },
+		{ "times", no_argument, NULL, 'T' },
+		{ "seed", required_argument, NULL, 's' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "g:w:d:t:s:Th", table, NULL)) != -1) {
+		switch (c) {
+		case 'g':
+			parse_dimensions(optarg, options.grid, "--grid");
+			break;
+		case 'w':
+			parse_dimensions(optarg, options.group, "--group");
+			break;
+		case 'd':
+			options.device = optarg;
+			break;
+		case 't':
+			options.timeout = (int64_t)parse_number(optarg, 0, 1000000, "--timeout") * 1000000000;
+			break;
+		case 'c':
+			options.want_check = true;
+			options.check = optarg;
+			break;
+		case 'T':
+			options.want_times = true;
+			break;
+		case 's':
+			options.seed = parse_number(optarg, 0, UINT64_MAX, "--seed");
+			break;
+		case 'h':
+			fputs(help, stdout);
+			exit(0);
+		default:
+			exit(1);
+		}
+	}
+	return optind;
+}
+
+int cmd_run(int argc, char **argv)
+{
+	struct instance in = { 0 }, other = { 0 };
+	int first = parse_options(argc, argv);
+	uint64_t write_ns;
+	char *again;
+
+	if (first >= argc)
+		die("run: no kernel given; gpgpu run --help");
+	if (!options.grid[0])
+		die("run: --grid X[,Y[,Z]] is needed");
+	again = xstrdup(argv[first]);
+	in.obj = open_program(argv[first], GPGPU_PROGRAM_KERNEL, &in.prog);
+	read_arguments(in.prog, argc - first - 1, argv + first + 1);
+	run_on(&in, options.device);
+	if (options.want_check) {
+		const char *path = options.check ? options.check : find_cpu_device(&in);
+
+		other.obj = open_program(again, GPGPU_PROGRAM_KERNEL, &other.prog);
+		run_on(&other, path);
+		compare(&in, &other);
+	}
+	write_ns = now_ns();
+	write_outputs(&in);
+	write_ns = now_ns() - write_ns;
+	print_result(&in, options.want_check ? &other : NULL, write_ns);
+	finish(&in);
+	if (options.want_check)
+		finish(&other);
+	for (uint32_t i = 0; i < num_arguments; i++)
+		free(arguments[i].bytes);
+	free(again);
 	return 0;
 }

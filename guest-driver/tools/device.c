@@ -47,6 +47,7 @@ static bool has_tail_calls(struct gpgpu_object *obj)
 	return false;
 }
 
+static const char *object_file; /* that was opened last, for messages */
 static struct gpgpu_map *routes; /* of the device; as long as the process lives */
 
 /* Programs find the routes that are there when they are loaded. */
@@ -77,14 +78,12 @@ static void make_routes(struct gpgpu_device *dev, struct gpgpu_object *obj)
 		die("%s", gpgpu_error_message());
 }
 
-struct gpgpu_object *load_program(struct gpgpu_device *dev, char *spec, uint32_t kind,
-				  struct gpgpu_program **out)
+struct gpgpu_object *open_program(char *spec, uint32_t kind, struct gpgpu_program **out)
 {
 	const char *what = kind == GPGPU_PROGRAM_XDP ? "XDP program" : "compute kernel", *name;
-	struct gpgpu_program *prog, *p = NULL;
+	struct gpgpu_program *prog;
 	struct gpgpu_program_info info;
 	struct gpgpu_object *obj;
-	struct gpgpu_map *m = NULL;
 
 	split_object(spec, &name);
 	if (gpgpu_object_open(spec, &obj))
@@ -95,6 +94,20 @@ struct gpgpu_object *load_program(struct gpgpu_device *dev, char *spec, uint32_t
 	gpgpu_program_get_info(prog, &info);
 	if (info.kind != kind)
 		die("%s: '%s' is not a %s", spec, info.name, what);
+	object_file = spec;
+	*out = prog;
+	return obj;
+}
+
+void load_object(struct gpgpu_object *obj, struct gpgpu_program *prog, struct gpgpu_device *dev)
+{
+	struct gpgpu_program *p = NULL;
+	struct gpgpu_program_info info;
+	struct gpgpu_map *m = NULL;
+	uint32_t kind;
+
+	gpgpu_program_get_info(prog, &info);
+	kind = info.kind;
 	while ((p = gpgpu_object_next_program(obj, p))) {
 		gpgpu_program_get_info(p, &info);
 		/* Where there are tail calls the others may be set as their targets. */
@@ -108,8 +121,15 @@ struct gpgpu_object *load_program(struct gpgpu_device *dev, char *spec, uint32_t
 	}
 	make_routes(dev, obj);
 	if (gpgpu_object_load(obj, dev))
-		die("%s: %s", spec, gpgpu_error_message());
-	*out = prog;
+		die("%s: %s", object_file, gpgpu_error_message());
+}
+
+struct gpgpu_object *load_program(struct gpgpu_device *dev, char *spec, uint32_t kind,
+				  struct gpgpu_program **out)
+{
+	struct gpgpu_object *obj = open_program(spec, kind, out);
+
+	load_object(obj, *out, dev);
 	return obj;
 }
 

@@ -144,8 +144,14 @@ struct map_target *device_maps(struct gpgpu_object *obj, struct gpgpu_device *de
 /* Opens the device of option --device, or the first, or dies. */
 struct gpgpu_device *open_device(const char *path);
 
-/* Opens "FILE[:NAME]" and loads that one program of the kind, or dies. */
+/* Opens "FILE[:NAME]", in which there is that one program of the kind, or dies. @spec is split in place and kept. */
 struct gpgpu_program;
+struct gpgpu_object *open_program(char *spec, uint32_t kind, struct gpgpu_program **prog);
+
+/* Loads that program of an object, and those it may call in turn, or dies. */
+void load_object(struct gpgpu_object *obj, struct gpgpu_program *prog, struct gpgpu_device *dev);
+
+/* Both. */
 struct gpgpu_object *load_program(struct gpgpu_device *dev, char *spec, uint32_t kind,
 				  struct gpgpu_program **prog);
 

@@ -155,8 +155,37 @@ def oracle_cases(work):
     refused(next(names), 'frame 1 has 4000 bytes', ORACLE, firewall, capture)
 
 
+def run_cases():
+    """What gpgpu run finds wrong before it opens a device; when nothing is, it does not find the device."""
+    saxpy, life = (os.path.join(EXAMPLES, n + '.bpf.o') for n in ('saxpy', 'life'))
+    good = ['x=f32:1,2', 'y=f32:2*0', 'a=f32:3']
+    for name, text, *args in [
+        ('run: nothing is wrong but the device', '/nowhere', *good, 'y>f32:text@out'),
+        ('run: an argument is missing', "'a' of kernel 'saxpy' (a value) is not given", *good[:2]),
+        ('run: an unknown argument', "no argument 'z'", 'z=1'),
+        ('run: an argument twice', 'given twice', 'x=+8', 'x=+8'),
+        ('run: no form at all', 'not of the form', 'x'),
+        ('run: a buffer as a number', 'is a buffer', 'x=1'),
+        ('run: a value as a buffer', 'is not an integer', 'a=@x'),
+        ('run: a value that is too large', 'does not fit type u64', 'a=-1'),
+        ('run: an integer that is none', "'1.5' is not an integer", 'x=1.5,2'),
+        ('run: a pattern that is none', "'wave' is no pattern", 'x=5*wave'),
+        ('run: a value is written', 'is a value and cannot be written', *good, 'a>@x'),
+        ('run: a format that is none', "'gif' is no format", *good, 'y>gif@x'),
+        ('run: half of a range', 'FORMAT:WIDTH:BLACK:WHITE', *good, 'y>pgm:2:0@x'),
+        ('run: a picture in colour of words', 'is of bytes, not of u32', *good, 'y>png-rgb:1@x'),
+    ]:
+        refused(name, text, GPGPU, 'run', saxpy, '--grid', '2', '--device', '/nowhere', *args)
+    refused('run: a byte that is too large', '300 does not fit type u8', GPGPU, 'run', life, '--grid', '2,2',
+            'from=4*300', 'to=+4')
+    refused('run: a seed that is none', "--seed: 'x' is not a number", GPGPU, 'run', life, '--seed', 'x')
+    r = run(GPGPU, 'run', '--help')
+    case('run: help', r.returncode == 0 and 'png-rgb' in r.stdout, r.stderr)
+
+
 def main():
     work = tempfile.mkdtemp()
+    run_cases()
     capture, cut, wrong = (os.path.join(work, n) for n in ('in.pcap', 'cut.pcap', 'wifi.pcap'))
     out = os.path.join(work, 'out.pcap')
     firewall = os.path.join(EXAMPLES, 'xdp_firewall.bpf.o')

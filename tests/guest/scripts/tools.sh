@@ -35,6 +35,31 @@ works "run with a group and the kernel's name" \
 [ "$(od -A n -t x1 y)" = " 00 00 80 40 00 00 00 41" ]
 result $? "a file may be read and written"
 
+works "run with numbers in, a table out, and times" \
+	gpgpu run "$here/saxpy.bpf.o" --grid 4 x=f32:1,2,3,4 y=f32:4*0.5 a=f32:2 --times 'y>f32:csv:2@y.csv' 'y>f32:text@y.txt'
+[ "$(cat y.csv)" = "2.5,4.5
+6.5,8.5" ] && [ "$(wc -l <y.txt)" = 4 ]
+result $? "both files have them"
+[ "$(grep -Ec '^  (load|fill|run|write) +[0-9.]+ ms' /tmp/log)" = 4 ]
+result $? "a line for each phase"
+# A blinker turns: from a row to a column.
+works "run to a picture, checked on another device" gpgpu run "$here/life.bpf.o" --grid 5,5 --check=/dev/accel/accel0 \
+	from=0,0,0,0,0,0,0,0,0,0,0,1,1,1,0,0,0,0,0,0,0,0,0,0,0 to=+25 'to>pgm:5:0:1@life.pgm' 'to>csv@life.csv' \
+	'to>png@life.png'
+[ "$(tr '\n' ' ' <life.csv)" = "0,0,0,0,0 0,0,1,0,0 0,0,1,0,0 0,0,1,0,0 0,0,0,0,0 " ]
+result $? "the blinker has turned"
+[ "$(head -c 11 life.pgm | tr '\n' ' ')" = "P5 5 5 255 " ] && [ "$(od -A n -t u1 -j 18 -N 1 life.pgm | tr -d ' ')" = 255 ] &&
+	[ "$(head -c 4 life.png | od -A n -c | tr -d ' ')" = '211PNG' ]
+result $? "the pictures are pictures"
+grep -q '^checked: /dev/accel/accel0 (.*) has the same bytes' /tmp/log
+result $? "the check says with what"
+refused "a check without another device" "is itself a CPU device, and there is no other" \
+	gpgpu run "$here/life.bpf.o" --grid 2,2 --check from=4*1 to=+4 'to>@z'
+# What a clock says is another thing each time.
+refused "a check that finds a difference" "of 64 elements (u64) differ: number" \
+	gpgpu run "$here/tests/objects/kernels.bpf.o:clock" --grid 64 --check=/dev/accel/accel0 out=+512 'out>@z'
+refused "a picture that is not whole" "make no picture of width 3" \
+	gpgpu run "$here/life.bpf.o" --grid 2,2 from=4*1 to=+4 'to>png:3@z'
 refused "run without a kernel" "no kernel given" gpgpu run --grid 1
 refused "run on a file that is missing" "No such file" gpgpu run nothing.o --grid 1
 refused "run on a file that is no object" "not an ELF file" gpgpu run x --grid 1
@@ -46,8 +71,10 @@ refused "an argument is unknown" "no argument 'z'" gpgpu run "$here/saxpy.bpf.o"
 refused "an argument is no number" "is not a number" gpgpu run "$here/saxpy.bpf.o" --grid 2 a=f32:x
 refused "a buffer is given as a number" "is a buffer" gpgpu run "$here/saxpy.bpf.o" --grid 2 x=1
 refused "a buffer's file is missing" "No such file" gpgpu run "$here/saxpy.bpf.o" --grid 2 x=@nothing
-refused "a kernel that faults writes nothing" "access out of bounds: 98 work items, the first is 2" \
+refused "a kernel that faults writes nothing" "access out of bounds: 98 work items, the first is 2 at instruction" \
 	gpgpu run "$here/saxpy.bpf.o" --grid 100 x=@x y=+8 a=f32:1 'y>@z'
+grep -q 'saxpy.bpf.c:[0-9][0-9]*$' /tmp/log
+result $? "and names the line"
 refused "a group that is too large" "invalid request" \
 	gpgpu run "$here/saxpy.bpf.o" --grid 65536 --group 65536 x=@x y=+8 a=f32:1
 
@@ -106,7 +133,8 @@ refused "a configuration that is wrong" "bad.conf:2: " \
 
 works "an unprivileged user" as_user gpgpu info
 chmod 600 /dev/accel/accel0
-refused "who is not in the group" "permission denied" as_user gpgpu run "$here/saxpy.bpf.o" --grid 1
+refused "who is not in the group" "permission denied" as_user gpgpu run "$here/saxpy.bpf.o" --grid 1 \
+	x=+4 y=+4 a=1
 chmod 660 /dev/accel/accel0
 rmmod virtio_gpgpu
 refused "no driver, no device" "is the module virtio_gpgpu loaded?" gpgpu info

@@ -79,3 +79,14 @@ SEC("gpgpu") int ids(struct ids_args *arg)
 		      gp_group_id(1) << 16 | gp_group_id(2) << 20;
 	return 0;
 }
+
+struct clock_args {
+	__u64 *out;
+};
+
+/* Never twice the same. */
+SEC("gpgpu") int clock(struct clock_args *arg)
+{
+	arg->out[gp_global_id(0)] = bpf_ktime_get_ns() + 1;
+	return 0;
+}
