@@ -98,7 +98,7 @@ static const struct tier {
  * For GPUs. Everything becomes the kernel, as far as that is bearable: the program's stack and the lane then live in
  * registers, and LLVM knows of each access whether it is to scratch.
  */
-#define GPU_INLINE "globaldce,always-inline,globaldce,function(sroa,early-cse,simplifycfg)"
+#define GPU_INLINE "always-inline,globaldce,function(sroa,early-cse,simplifycfg)"
 
 static const struct tier gpu_tiers[] = {
 	{ 0,
@@ -281,13 +281,23 @@ static void pick_cpu(void)
 	cpu = library->cpu;
 }
 
+/* Once for the library, so that not every program pays for what it does not use. */
+static void set_target_of_library(void)
+{
+	for (LLVMValueRef fn = LLVMGetFirstFunction(module); fn; fn = LLVMGetNextFunction(fn))
+		if (!LLVMIsDeclaration(fn))
+			set_target(fn);
+}
+
 /* Only @entry can be reached from outside. */
 static void make_internal(const char *entry, bool frames)
 {
 	for (LLVMValueRef fn = LLVMGetFirstFunction(module); fn; fn = LLVMGetNextFunction(fn)) {
 		if (LLVMIsDeclaration(fn))
 			continue;
-		set_target(fn);
+		if (!LLVMGetStringAttributeAtIndex(fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+						   "target-cpu", 10))
+			set_target(fn);
 		if (frames)
 			set_string_attribute(fn, "warn-stack-size", "0");
 		if (strcmp(LLVMGetValueName(fn), entry)) {
@@ -454,10 +464,13 @@ static bool translate(const struct gp_prog *prog, struct gp_verdict *verdict)
 
 /*
  * On a GPU all of the library becomes part of the program, but for what formats text: a call needs a stack, and takes
- * the lane out of its registers. What of the program itself is inlined the translator has said.
+ * the lane out of its registers. What of the program itself is inlined the translator has said. What nobody calls
+ * goes first, so that nothing is spent on it.
  */
-static void inline_library(const char *entry)
+static bool inline_library(const char *entry, struct gp_verdict *verdict)
 {
+	if (!run_passes("globaldce", verdict))
+		return false;
 	for (LLVMValueRef fn = LLVMGetFirstFunction(module); fn; fn = LLVMGetNextFunction(fn)) {
 		const char *name = LLVMGetValueName(fn);
 
@@ -466,6 +479,7 @@ static void inline_library(const char *entry)
 		    strncmp(name, "gp_shared_", 10))
 			gp_gpu_inline(fn);
 	}
+	return true;
 }
 
 /* What no GPU can do is refused by name. */
@@ -533,8 +547,8 @@ bool gp_emit(const struct gp_prog *prog, uint64_t budget_ns, struct gp_code *cod
 	if (!translate(prog, verdict))
 		return false;
 	make_internal(entry, lines);
-	if (is_gpu())
-		inline_library(entry);
+	if (is_gpu() && !inline_library(entry, verdict))
+		return false;
 	if (!optimise(tier, verdict))
 		return false;
 	/* Good code takes about as long again as the passes did. */
@@ -556,9 +570,8 @@ bool gp_emit_kernel(enum gp_kernel kernel, struct gp_code *code, struct gp_verdi
 	errors = 0;
 	make_internal(names[kernel], false);
 	/* The many operations on maps stay functions: their arrays are in memory anyway. */
-	if (kernel != GP_KERNEL_MAP_OPS)
-		inline_library(names[kernel]);
-	return optimise(gpu_tiers, verdict) && generate(names[kernel], machine, false, code, verdict);
+	return (kernel == GP_KERNEL_MAP_OPS || inline_library(names[kernel], verdict)) &&
+	       optimise(gpu_tiers, verdict) && generate(names[kernel], machine, false, code, verdict);
 }
 
 #define HOST_TRIPLE "x86_64-unknown-linux-gnu"
@@ -715,6 +728,7 @@ const char *gp_emit_init(const char *target_name)
 	LLVMSetDataLayout(module, layout);
 	LLVMDisposeMessage(layout);
 	LLVMDisposeTargetData(data);
+	set_target_of_library();
 	if (is_gpu())
 		return warm_up();
 	mark_constants();
