@@ -7,6 +7,7 @@
  *
  * Threads: under the session's lock, but for gp_window_*() and gp_table_*(), which any thread may call.
  */
+#include <string.h>
 #include <sys/mman.h>
 #include "engine.h"
 
@@ -61,6 +62,14 @@ void *gp_window_alloc(struct gpgpu_engine *engine, uint64_t size, enum gp_mem me
 	if (!base)
 		__atomic_sub_fetch(&num_windows, 1, __ATOMIC_RELAXED);
 	return base;
+}
+
+bool gp_window_write(struct gpgpu_engine *engine, enum gp_mem mem, void *to, const void *from, uint64_t size)
+{
+	if (mem == GP_MEM_DEVICE && engine->ops->write)
+		return engine->ops->write(engine->device, to, from, size);
+	memcpy(to, from, size);
+	return true;
 }
 
 void gp_window_free(struct gpgpu_engine *engine, void *base, uint64_t size)

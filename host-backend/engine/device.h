@@ -22,7 +22,7 @@ struct gp_program;
 
 /* What memory is for that programs see. */
 enum gp_mem {
-	GP_MEM_DEVICE, /* near to whatever runs programs; the engine writes it before any of them sees it, then no more */
+	GP_MEM_DEVICE, /* near to whatever runs programs; the engine writes it, by write(), before any of them sees it, then no more */
 	GP_MEM_HOST, /* the engine uses it while programs read it, who see changes from their next slice on at the latest */
 };
 
@@ -60,6 +60,8 @@ struct gp_device_ops {
 	 */
 	void *(*alloc)(struct gp_device *device, uint64_t size, enum gp_mem mem);
 	void (*free)(struct gp_device *device, void *base, uint64_t size);
+	/* write() - put @size bytes into DEVICE memory that nothing that runs uses yet. Return: false: it cannot. Any thread. */
+	bool (*write)(struct gp_device *device, void *to, const void *from, uint64_t size);
 
 	/* load() - make @prog, which has an image, ready to run. Return: false, and what is wrong in @why. */
 	bool (*load)(struct gp_device *device, struct gp_program *prog, char why[GP_MESSAGE]);

@@ -231,7 +231,7 @@ static void give_up(struct gp_device *dev, struct gpu_launch *launch, uint32_t s
 /* Return: as of launch(). No lock held. */
 static int hand_over(struct gp_device *dev, struct gpu_launch *launch)
 {
-	uint32_t group = dev->info.wave, groups = (uint32_t)((launch->count + group - 1) / group);
+	uint32_t group = dev->info.group, groups = (uint32_t)((launch->count + group - 1) / group);
 	const struct gp_launch_copy *copy = &launch->copy;
 	int err = -EOPNOTSUPP;
 
@@ -574,6 +574,8 @@ static struct gp_device *gpu_create(struct gpgpu_engine *engine, const struct gp
 		g_free(dev);
 		return NULL;
 	}
+	if (!dev->info.group)
+		dev->info.group = dev->info.wave;
 	dev->stops = g_ptr_array_new();
 	dev->stop_pages = g_ptr_array_new();
 	pthread_mutex_init(&dev->blocks_lock, NULL);
@@ -706,6 +708,7 @@ const struct gp_device_ops gp_device_gpu = {
 	.help = gpu_kick,
 	.alloc = gp_gpu_alloc,
 	.free = gp_gpu_free,
+	.write = gp_gpu_write,
 	.load = gp_gpu_load,
 	.unload = gp_gpu_unload,
 	.session_new = gp_gpu_session_new,

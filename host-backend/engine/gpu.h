@@ -24,10 +24,7 @@ struct gp_gpu_code;
 
 /* What memory is for. Zeroed when it comes, and before anybody else gets it. */
 enum gp_gpu_mem {
-	/*
-	 * Maps, device buffers: the GPU's own and cached there. The CPU may write before a launch uses it; it may read
-	 * what launches that have ended wrote, slowly, while none that runs writes it.
-	 */
+	/* Maps, device buffers: the GPU's own and cached there. The CPU reaches it by write() alone. */
 	GP_GPU_MEM_DEVICE,
 	GP_GPU_MEM_HOST, /* launches and what they refer to: the host's, coherent for both when none is under way */
 	GP_GPU_MEM_HOST_RO, /* the host's, that the GPU only reads, and sees changes of while a launch runs (*env.stop) */
@@ -46,6 +43,7 @@ struct gp_gpu_info {
 	char title[64]; /* for people: "amdgpu: AMD Radeon RX 6600, gfx1032, 8 GiB" */
 	char target[32]; /* for the compiler: "gfx1030" */
 	uint32_t wave; /* lanes of a wave */
+	uint32_t group; /* lanes of a work group of launches, whole waves; 0: one wave */
 	uint32_t waves; /* that can be resident at once */
 	uint32_t depth; /* launches that may be queued and not ended */
 	uint32_t cpus; /* copies that per-CPU maps have at most; 0: as many as the engine likes */
@@ -70,11 +68,17 @@ struct gp_gpu_ops {
 	void (*close)(struct gp_gpu *gpu);
 
 	/*
-	 * alloc() - @size bytes with GP_GUARD bytes around them that neither side can access. Return: NULL without
-	 * memory. free() - no launch that is queued uses it.
+	 * alloc() - @size bytes with GP_GUARD bytes around them that neither side can access (where the GPU's pages are too
+	 * large for that: that are nobody's). Return: NULL without memory. free() - no launch that is queued uses it.
 	 */
 	void *(*alloc)(struct gp_gpu *gpu, uint64_t size, enum gp_gpu_mem mem);
 	void (*free)(struct gp_gpu *gpu, void *at, uint64_t size);
+
+	/*
+	 * write() - put @bytes at @from where @to is, in DEVICE memory that no launch uses yet. They are there for the
+	 * next launch. Return: 0 or -errno. NULL: the CPU writes there itself.
+	 */
+	int (*write)(struct gp_gpu *gpu, void *to, const void *from, uint64_t bytes);
 
 	/*
 	 * share() - let the GPU reach the shared region, mapped at @at from the memory file @fd.

@@ -41,7 +41,7 @@ struct gpu_launch *gp_gpu_launch_new(struct gp_device *dev, enum gpu_launch_kind
 	launch->stop = stop;
 	*launch->args = (struct gp_launch){
 		.env.stop = launch->stop,
-		.group = dev->info.wave,
+		.group = dev->info.group,
 		.num_cpus = dev->engine->cpus,
 		.seed = new_seed(),
 		.ticks = (uint64_t)((double)LANE_NS * (double)dev->info.tick_hz / 1e9),

@@ -21,16 +21,24 @@ void gp_gpu_free(struct gp_device *dev, void *base, uint64_t size)
 	dev->ops->free(dev->gpu, base, size);
 }
 
+bool gp_gpu_write(struct gp_device *dev, void *to, const void *from, uint64_t size)
+{
+	if (dev->ops->write)
+		return !dev->ops->write(dev->gpu, to, from, size);
+	memcpy(to, from, size);
+	return true;
+}
+
 bool gp_gpu_load(struct gp_device *dev, struct gp_program *prog, char why[GP_MESSAGE])
 {
 	uint64_t bytes = MAX(prog->num_maps, 1) * sizeof(*prog->device_maps);
 
 	prog->device_maps = gp_gpu_alloc(dev, bytes, GP_MEM_DEVICE);
-	if (!prog->device_maps) {
+	if (!prog->device_maps ||
+	    !gp_gpu_write(dev, prog->device_maps, prog->maps, prog->num_maps * sizeof(*prog->maps))) {
 		g_strlcpy(why, "no memory of the GPU's for the program", GP_MESSAGE);
 		return false;
 	}
-	memcpy(prog->device_maps, prog->maps, prog->num_maps * sizeof(*prog->maps));
 	prog->code = dev->ops->load(dev->gpu, prog->image, why);
 	return prog->code;
 }

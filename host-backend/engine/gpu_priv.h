@@ -214,6 +214,7 @@ void gp_gpu_looked(struct gpu_slice *slice, const struct gpu_launch *launch);
 /* gpu_objects.c: of the operations of device.h, those that need no launch */
 void *gp_gpu_alloc(struct gp_device *dev, uint64_t size, enum gp_mem mem);
 void gp_gpu_free(struct gp_device *dev, void *base, uint64_t size);
+bool gp_gpu_write(struct gp_device *dev, void *to, const void *from, uint64_t size);
 bool gp_gpu_load(struct gp_device *dev, struct gp_program *prog, char why[GP_MESSAGE]);
 void gp_gpu_unload(struct gp_device *dev, struct gp_program *prog);
 void gp_gpu_session_new(struct gp_device *dev, struct gpgpu_session *s, int fd);

@@ -95,7 +95,11 @@ static struct gp_map_object *make_map(struct gpgpu_engine *engine, const struct 
 	}
 	map->map = head ? map->index : g_new0(struct gp_map, 1);
 	gp_map_layout(&made, desc, map->values, (uint8_t *)map->index + head, seed);
-	*map->map = made;
+	if (!gp_window_write(engine, mem, map->map, &made, sizeof(made))) {
+		free_map(engine, map);
+		g_free(map);
+		return NULL;
+	}
 	list_init(&map->fib_link);
 	return map;
 }

@@ -163,6 +163,8 @@ void gp_uncharge(struct gpgpu_session *s, uint64_t bytes);
  * Return: NULL without memory. Any thread.
  */
 void *gp_window_alloc(struct gpgpu_engine *engine, uint64_t size, enum gp_mem mem);
+/* gp_window_write() - put @size bytes there before any program sees it. Return: false: the device cannot. */
+bool gp_window_write(struct gpgpu_engine *engine, enum gp_mem mem, void *to, const void *from, uint64_t size);
 void gp_window_free(struct gpgpu_engine *engine, void *base, uint64_t size);
 
 /*
