@@ -13,12 +13,11 @@
 #include "listing.h"
 #include "tool.h"
 
-static const char help[] =
-	"usage: gpgpu-bpf check [OPTIONS] PROG.o...\n"
-	"Exit status 0 if every program was accepted.\n"
-	"  --program NAME   only this one\n"
-	"  --device NAME    what is to run it: cpu, or amdgpu[:RENDER-NODE | :PCI-ADDRESS]\n"
-	"  --target NAME    also compile it for this GPU, as gfx1030; none is needed\n";
+static const char help[] = "usage: gpgpu-bpf check [OPTIONS] PROG.o...\n"
+			   "Exit status 0 if every program was accepted.\n"
+			   "  --program NAME   only this one\n"
+			   "  --device NAME    what is to run it: cpu, amdgpu[:NODE] or cuda[:NUMBER]\n"
+			   "  --target NAME    also compile it for this GPU, as gfx1030; none is needed\n";
 
 static struct {
 	const char *device, *program, *target;

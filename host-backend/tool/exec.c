@@ -26,10 +26,9 @@
 #define MAX_MEMORY  (1u << 20)
 #define MAX_PROGRAM (16384 * sizeof(struct bpf_insn))
 
-static const char help[] =
-	"usage: gpgpu-bpf exec [--device NAME] [MEMORY] < INSTRUCTIONS\n"
-	"Both are hexadecimal digits, blanks between bytes are ignored. Prints r0.\n"
-	"  --device NAME   what is to run it: cpu, or amdgpu[:RENDER-NODE | :PCI-ADDRESS]\n";
+static const char help[] = "usage: gpgpu-bpf exec [--device NAME] [MEMORY] < INSTRUCTIONS\n"
+			   "Both are hexadecimal digits, blanks between bytes are ignored. Prints r0.\n"
+			   "  --device NAME   what is to run it: cpu, amdgpu[:NODE] or cuda[:NUMBER]\n";
 
 /* -------------------------------------------------------------------- input */
 

@@ -261,7 +261,7 @@ static const char help[] =
 	"  --stride N          bytes of a slot (2048); --headroom N in front of a frame (256)\n"
 	"  --port N            port that frames come in by (1)\n"
 	"  --repeat N          run each batch N times; --time prints rates\n"
-	"  --device NAME       what is to run it: cpu, or amdgpu[:RENDER-NODE | :PCI-ADDRESS]; --threads N\n"
+	"  --device NAME       what is to run it: cpu, amdgpu[:NODE] or cuda[:NUMBER]; --threads N\n"
 	"  --quiet\n";
 
 static void set_order(const char *text)

@@ -44,7 +44,8 @@ static bool parse(int argc, char **argv, struct options *o, GError **error)
 		{ "keep", 0, 0, G_OPTION_ARG_NONE, &o->keep, "With --listen: accept another one afterwards",
 		  NULL },
 		{ "device", 0, 0, G_OPTION_ARG_STRING, &o->device,
-		  "What runs programs: cpu (default), or amdgpu, and behind a colon its render node or PCI address",
+		  "What runs programs: cpu (default), or amdgpu, and behind a colon its render node or PCI address, or cuda, "
+		  "likewise its number, UUID or PCI address",
 		  "DEVICE" },
 		{ "threads", 0, 0, G_OPTION_ARG_INT, &o->threads,
 		  "Device threads (default: one per processor)", "N" },
@@ -221,7 +222,7 @@ int main(int argc, char **argv)
 	engine = make_engine(&o);
 	if (o.device)
 		log_line("%s", gpgpu_engine_device_name(engine));
-	if (!sandbox_enter((uint64_t)o.memory, o.device && !g_str_equal(o.device, "cpu"), &error))
+	if (!sandbox_enter((uint64_t)o.memory, o.device, &error))
 		die("%s", error->message);
 	do {
 		connection_serve(engine, listening >= 0 ? accept_one(listening) : o.fd);

@@ -60,9 +60,9 @@ int compiler_connect(void *opaque, const char *target);
 /* sandbox.c */
 
 /*
- * sandbox_enter() - from here on: no new files, programs or network. @memory: RLIMIT_DATA, 0: none. @gpu: what its
- * driver is asked by stays possible.
+ * sandbox_enter() - from here on: no new files, programs or network. @memory: RLIMIT_DATA, 0: none. @device: as
+ * gpgpu_engine_options.device; what a GPU's driver is asked by stays possible.
  */
-bool sandbox_enter(uint64_t memory, bool gpu, GError **error);
+bool sandbox_enter(uint64_t memory, const char *device, GError **error);
 
 #endif

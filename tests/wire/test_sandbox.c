@@ -28,6 +28,10 @@
 #define UDMABUF_CREATE	    (1l << 30 | 24 << 16 | 'u' << 8 | 0x42)
 #define UDMABUF_CREATE_LIST (1l << 30 | 8 << 16 | 'u' << 8 | 0x43)
 
+/* Of NVIDIA's nodes: one with a letter, and one of those of memory, which are bare numbers. */
+#define NVIDIA_IOCTL	 (3l << 30 | 32 << 16 | 'F' << 8 | 0x2a)
+#define NVIDIA_UVM_IOCTL 0x21l
+
 static int pair_fds[2];
 
 struct call {
@@ -91,25 +95,38 @@ static const struct call gpu_calls[] = {
 	{ "fork with a GPU", SYS_clone, { SIGCHLD, 0, 0, 0, 0 }, true },
 };
 
-static void child(const long *args, long number, bool gpu)
+static const struct call cuda_calls[] = {
+	{ "a card's ioctl", SYS_ioctl, { 0, NVIDIA_IOCTL, 0 }, false },
+	{ "its memory's ioctl", SYS_ioctl, { 0, NVIDIA_UVM_IOCTL, 0 }, false },
+	{ "DRM's ioctl with cuda", SYS_ioctl, { 0, DRM_IOCTL_VERSION, 0 }, true },
+	{ "a terminal's ioctl with cuda", SYS_ioctl, { 0, TIOCSTI, 0 }, true },
+	{ "a node that is missing", SYS_openat, { AT_FDCWD, 0, O_RDWR }, false },
+	{ "a socket with cuda", SYS_socket, { AF_UNIX, SOCK_STREAM, 0 }, false },
+	{ "connect with cuda", SYS_connect, { 0, 0, 0 }, true },
+	{ "code with cuda", SYS_mmap, { 0, 4096, PROT_WRITE | PROT_EXEC, MAP_SHARED, 0 }, true },
+	{ "fork with cuda", SYS_clone, { SIGCHLD, 0, 0, 0, 0 }, true },
+	{ "execve with cuda", SYS_execve, { 0, 0, 0 }, true },
+};
+
+static void child(const long *args, long number, const char *device)
 {
 	long a[6];
 
 	for (int i = 0; i < 6; i++)
 		a[i] = args[i] == SELF ? getpid() : args[i];
-	if (!sandbox_enter(0, gpu, NULL))
+	if (!sandbox_enter(0, device, NULL))
 		_exit(2);
 	syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 	_exit(0);
 }
 
-static void try(const struct call *call, bool gpu)
+static void try(const struct call *call, const char *device)
 {
 	pid_t pid = fork();
 	int status;
 
 	if (!pid)
-		child(call->args, call->number, gpu);
+		child(call->args, call->number, device);
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	if (call->killed)
 		ck_assert_msg(WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS, "%s is allowed", call->name);
@@ -120,13 +137,19 @@ static void try(const struct call *call, bool gpu)
 
 START_TEST(system_call)
 {
-	try(&calls[_i], false);
+	try(&calls[_i], _i % 2 ? "cpu" : NULL);
 }
 END_TEST
 
 START_TEST(system_call_with_gpu)
 {
-	try(&gpu_calls[_i], true);
+	try(&gpu_calls[_i], _i % 2 ? "amdgpu" : "amdgpu:/dev/dri/renderD128");
+}
+END_TEST
+
+START_TEST(system_call_with_cuda)
+{
+	try(&cuda_calls[_i], _i % 2 ? "cuda" : "cuda:1");
 }
 END_TEST
 
@@ -143,6 +166,7 @@ int main(void)
 	tc = tcase_create("sandbox");
 	tcase_add_loop_test(tc, system_call, 0, sizeof(calls) / sizeof(calls[0]));
 	tcase_add_loop_test(tc, system_call_with_gpu, 0, sizeof(gpu_calls) / sizeof(gpu_calls[0]));
+	tcase_add_loop_test(tc, system_call_with_cuda, 0, sizeof(cuda_calls) / sizeof(cuda_calls[0]));
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

@@ -28,7 +28,7 @@ START_TEST(test_locked_in)
 	uint32_t *at;
 
 	card_open(&card, _i ? "gfx1030" : "gfx900", "statistics /dev/null; trace packets /dev/null");
-	ck_assert(sandbox_enter(0, true, NULL));
+	ck_assert(sandbox_enter(0, "amdgpu", NULL));
 	m = mem_new(&card, 1 << 20, AMDGPU_GEM_DOMAIN_VRAM, 0, RW);
 	at = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	user = &card.mem[card.count];
