@@ -10,6 +10,7 @@
  */
 #include <string.h>
 #include "amdgpu/ops.h"
+#include "cuda/ops.h"
 #include "engine.h"
 #include "fibers.h"
 #include "gpu.h"
@@ -23,7 +24,7 @@
 #define LINGER_TICKS	    250 /* without work before the timer sleeps for good */
 
 /* GPUs that gp_device_gpu drives. */
-static const struct gp_gpu_ops *gpus[4] = { &gp_gpu_amdgpu };
+static const struct gp_gpu_ops *gpus[4] = { &gp_gpu_amdgpu, &gp_gpu_cuda };
 
 void gp_gpu_register(const struct gp_gpu_ops *ops)
 {

@@ -130,7 +130,7 @@ extern const struct target target_interp;
 extern const struct target target_cpu; /* the engine's device of that name */
 extern const struct target target_cpu_quick; /* the same, with the code that programs start with */
 extern const struct target target_mock; /* the engine's device for GPUs, over one that is none */
-extern const struct target target_amdgpu; /* only by name, since a machine has to have one */
+extern const struct target target_amdgpu, target_cuda; /* only by name, since a machine has to have one */
 extern const struct target target_jit; /* the compiler without an engine; simple maps only */
 extern const struct target target_kernel;
 

@@ -98,14 +98,16 @@ static const char *device_open(struct device *d)
 						.jit_program = getenv("GPGPU_JIT"),
 						.jit_fd = -1,
 						.one_step = d->one_step };
-	const char *node = getenv("GPGPU_TEST_AMDGPU");
-	static char why[256], amdgpu[128];
+	g_autofree char *variable = g_strdup_printf("GPGPU_TEST_%s", d->device),
+			*upper = g_ascii_strup(variable, -1);
+	const char *which = getenv(upper);
+	static char why[256], device[128];
 	GError *error = NULL;
 
-	/* Which of several cards: a render node or a PCI address. */
-	if (node && !strcmp(d->device, "amdgpu")) {
-		snprintf(amdgpu, sizeof(amdgpu), "amdgpu:%s", node);
-		options.device = amdgpu;
+	/* Which of several cards: GPGPU_TEST_AMDGPU, GPGPU_TEST_CUDA, as the device takes it behind its colon. */
+	if (which) {
+		snprintf(device, sizeof(device), "%s:%s", d->device, which);
+		options.device = device;
 	}
 	if (!options.jit_program)
 		return "GPGPU_JIT does not name the compiler";
@@ -531,3 +533,4 @@ DEVICE(cpu_quick, "cpu-quick", "cpu", false, 8, false);
 DEVICE(mock, "mock", "mock", true, 4, false);
 /* A card, or a software one; items and packets at once are in no order there. */
 DEVICE(amdgpu, "amdgpu", "amdgpu", true, 1, true);
+DEVICE(cuda, "cuda", "cuda", true, 1, true);
