@@ -38,6 +38,7 @@ OBJECT_DECLARE_TYPE(GpgpuBackendWorker, GpgpuBackendWorkerClass,
 
 #define TYPE_GPGPU_BACKEND_CPU "gpgpu-backend-cpu"
 #define TYPE_GPGPU_BACKEND_AMDGPU "gpgpu-backend-amdgpu"
+#define TYPE_GPGPU_BACKEND_CUDA "gpgpu-backend-cuda"
 
 /*
  * How long the worker may take to acknowledge; then it counts as dead. A slice
