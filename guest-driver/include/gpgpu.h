@@ -31,6 +31,7 @@ struct gpgpu_map;
 struct gpgpu_program;
 struct gpgpu_object;
 struct gpgpu_job;
+struct gpgpu_queue;
 
 /* -------------------------------------------------------------------- errors */
 
@@ -197,6 +198,60 @@ int gpgpu_buffer_create(struct gpgpu_device *dev, uint64_t size, uint32_t memory
  * Return: 0; -EINVAL: device memory has no address.
  */
 int gpgpu_buffer_map(struct gpgpu_buffer *buf, void **ptr);
+
+#define GPGPU_ACCESS_READ	1	/* the caller wants to see what is there */
+#define GPGPU_ACCESS_WRITE	2	/* what the caller leaves there is to be kept */
+
+/**
+ * gpgpu_buffer_map_range() - reach a part of any buffer's bytes
+ * @buf: buffer of either kind of memory
+ * @offset: bytes from its start
+ * @size: bytes, not 0
+ * @access: GPGPU_ACCESS_READ, GPGPU_ACCESS_WRITE or both
+ * @ptr: out: address of the first of them, valid until gpgpu_buffer_unmap()
+ *
+ * Of a shared buffer these are its bytes themselves. Of device memory it is a copy, made by jobs on timeline 0: what is mapped for
+ * reading is copied out here, what is mapped for writing is copied back by gpgpu_buffer_unmap(), the whole range, with zeros where
+ * a range that was not mapped for reading was not written.
+ *
+ * Return: 0; -EINVAL: the range is not within the buffer; other negative errno.
+ */
+int gpgpu_buffer_map_range(struct gpgpu_buffer *buf, uint64_t offset, uint64_t size, uint32_t access, void **ptr);
+
+/**
+ * gpgpu_buffer_unmap() - end a mapping of gpgpu_buffer_map_range()
+ * @buf: buffer
+ * @ptr: what that call gave
+ *
+ * Ranges that are still mapped when a buffer is destroyed are not copied back.
+ *
+ * Return: 0; -EINVAL: @ptr is no such address; other negative errno: the range was not copied back, and is gone.
+ */
+int gpgpu_buffer_unmap(struct gpgpu_buffer *buf, void *ptr);
+
+/**
+ * gpgpu_buffer_export() - a buffer as a dma-buf
+ * @buf: buffer
+ * @fd: out: a file descriptor that is the caller's, for other processes and drivers
+ *
+ * What is in the shared region can be mapped through the descriptor as well. Other drivers cannot use the memory in place: it is
+ * the host's.
+ *
+ * Return: 0 or negative errno.
+ */
+int gpgpu_buffer_export(struct gpgpu_buffer *buf, int *fd);
+
+/**
+ * gpgpu_buffer_import() - use a dma-buf as a buffer
+ * @dev: device
+ * @fd: what gpgpu_buffer_export() gave, here or in another process, for the same device
+ * @buf: out: the same bytes
+ *
+ * The memory lives as long as one of its buffers or descriptors.
+ *
+ * Return: 0; -EOPNOTSUPP: the memory is another driver's or another device's; other negative errno.
+ */
+int gpgpu_buffer_import(struct gpgpu_device *dev, int fd, struct gpgpu_buffer **buf);
 
 /**
  * gpgpu_buffer_size() - bytes of a buffer
@@ -650,13 +705,16 @@ void gpgpu_object_close(struct gpgpu_object *obj);
 
 /* ---------------------------------------------------------------------- jobs */
 
-/* Where and after what a job runs; NULL and zeros: timeline 0, queue 0, at once. */
+/* Where and after what a job runs; NULL and zeros: timeline 0, queue 0, at once. What is not named has to be zero. */
 struct gpgpu_submit {
 	uint32_t timeline;		/* 0..15; jobs on one timeline run in order */
 	uint32_t queue;			/* virtqueue of the job's kind, modulo their number */
 	const uint32_t *wait;		/* fences (gpgpu_fence_create()) that must have signalled */
 	uint32_t num_wait;
-	uint32_t signal;		/* fence that the job's end signals, or 0 */
+	uint32_t signal;		/* fence that the job's end signals, or 0; of a job in a queue 0 */
+	struct gpgpu_queue *in;		/* queue (gpgpu_queue_create()) that says the timeline, or NULL */
+	struct gpgpu_job *const *after;	/* jobs, submitted in queues, that must have ended */
+	uint32_t num_after;		/* up to 64 together with num_wait */
 };
 
 struct gpgpu_arg {
@@ -696,6 +754,63 @@ struct gpgpu_job_result {
 	uint64_t bytes;			/* of packets that came in */
 };
 
+/* When a job was where: nanoseconds of CLOCK_MONOTONIC. */
+struct gpgpu_job_times {
+	uint64_t queued;		/* the driver took it */
+	uint64_t submitted;		/* it was sent to the device: what it waited for had ended; 0: it never was */
+	uint64_t started;		/* on the device */
+	uint64_t ended;
+};
+
+/**
+ * gpgpu_arg_set() - give a kernel's argument a value by position
+ * @prog: kernel
+ * @args: out: as many as the kernel has arguments
+ * @index: position, from 0
+ * @value: a number of the argument's type
+ * @size: bytes of it, exactly those of the argument's type
+ *
+ * Return: 0; -EINVAL: no such argument, a buffer, or of another size.
+ */
+int gpgpu_arg_set(const struct gpgpu_program *prog, struct gpgpu_arg *args, uint32_t index, const void *value,
+		  size_t size);
+
+/**
+ * gpgpu_arg_set_int() - give a kernel's argument an integer by name
+ * @prog: kernel
+ * @args: out: as many as the kernel has arguments
+ * @name: member of the kernel's argument structure
+ * @value: the number
+ *
+ * Return: 0; -ENOENT: no such argument; -EINVAL: it is a buffer or a float; -ERANGE: its type does not have the number.
+ */
+int gpgpu_arg_set_int(const struct gpgpu_program *prog, struct gpgpu_arg *args, const char *name, int64_t value);
+
+/**
+ * gpgpu_arg_set_double() - give a kernel's argument a floating-point number by name
+ * @prog: kernel
+ * @args: out: as many as the kernel has arguments
+ * @name: member of the kernel's argument structure
+ * @value: the number, rounded where the argument is a float
+ *
+ * Return: 0; -ENOENT: no such argument; -EINVAL: it is a buffer or an integer.
+ */
+int gpgpu_arg_set_double(const struct gpgpu_program *prog, struct gpgpu_arg *args, const char *name, double value);
+
+/**
+ * gpgpu_arg_set_range() - give a kernel's argument a part of a buffer by position
+ * @prog: kernel
+ * @args: out: as many as the kernel has arguments
+ * @index: position, from 0
+ * @buf: buffer
+ * @offset: bytes from its start, a multiple of 8
+ * @size: bytes; 0: to its end
+ *
+ * Return: 0; -EINVAL: no such argument, a value, or a range that is not within the buffer.
+ */
+int gpgpu_arg_set_range(const struct gpgpu_program *prog, struct gpgpu_arg *args, uint32_t index,
+			struct gpgpu_buffer *buf, uint64_t offset, uint64_t size);
+
 /**
  * gpgpu_arg_set_value() - give a kernel's argument a value by name
  * @prog: kernel
@@ -703,7 +818,7 @@ struct gpgpu_job_result {
  * @name: member of the kernel's argument structure
  * @value: the value; bits of a float
  *
- * Return: 0; -ENOENT: no such argument; -EINVAL: it is a buffer.
+ * Return: 0; -ENOENT: no such argument; -EINVAL: it is a buffer; -ERANGE: it is of fewer bytes than the value.
  */
 int gpgpu_arg_set_value(const struct gpgpu_program *prog, struct gpgpu_arg *args, const char *name,
 			uint64_t value);
@@ -724,7 +839,7 @@ int gpgpu_arg_set_buffer(const struct gpgpu_program *prog, struct gpgpu_arg *arg
  * gpgpu_dispatch() - run a kernel over a grid
  * @prog: loaded kernel
  * @grid: work items in each of the three dimensions, none 0
- * @group: work items of a group in each dimension, or NULL to let the library choose
+ * @group: work items of a group in each dimension; NULL or three zeros: the library chooses
  * @args: one for each argument of the kernel, by position
  * @num_args: how many
  * @submit: where and when, or NULL
@@ -810,6 +925,48 @@ int gpgpu_job_wait(struct gpgpu_job *job, int64_t timeout_ns, struct gpgpu_job_r
 		   struct gpgpu_packet_result *packets, uint32_t max_packets);
 
 /**
+ * gpgpu_job_times() - when a job was queued, submitted, started and ended
+ * @job: job that has ended
+ * @times: out
+ *
+ * How long a job ran is the device's device_ns of struct gpgpu_job_result; a job that other jobs interrupted takes longer from its
+ * start to its end than that.
+ *
+ * Return: 0; -ETIME: it has not ended yet; -EOPNOTSUPP: the driver is too old to say.
+ */
+int gpgpu_job_times(struct gpgpu_job *job, struct gpgpu_job_times *times);
+
+/**
+ * gpgpu_jobs_wait() - wait for all of several jobs, or for any
+ * @jobs: jobs of one device, each submitted in a queue
+ * @num_jobs: how many, not 0
+ * @all: for all of them; else for the first
+ * @timeout_ns: nanoseconds; 0: only look, negative: no limit
+ * @first: out: which has ended, where @all is false; or NULL
+ *
+ * Says nothing about how they ended: ask gpgpu_job_wait() with a timeout of 0.
+ *
+ * Return: 0; -ETIME: not yet; -EINVAL: one of them was not submitted in a queue; other negative errno.
+ */
+int gpgpu_jobs_wait(struct gpgpu_job *const *jobs, uint32_t num_jobs, bool all, int64_t timeout_ns,
+		    uint32_t *first);
+
+typedef void (*gpgpu_job_fn)(void *opaque, int status, const struct gpgpu_job_result *result);
+
+/**
+ * gpgpu_job_notify() - be called when a job has ended
+ * @job: job that was submitted in a queue
+ * @fn: called once, by a thread of the library; status is what gpgpu_job_wait() would return
+ * @opaque: passed on
+ *
+ * The job may be destroyed meanwhile. The thread calls one function after the other; what takes long should be done elsewhere. In
+ * it the library may be used, and gpgpu_error_message() says why the job failed.
+ *
+ * Return: 0; -EINVAL: the job was not submitted in a queue; other negative errno: @fn will not be called.
+ */
+int gpgpu_job_notify(struct gpgpu_job *job, gpgpu_job_fn fn, void *opaque);
+
+/**
  * gpgpu_job_cancel() - end a job early
  * @job: job; it and what was submitted before it on its timeline ends at the end of a slice
  *
@@ -848,6 +1005,44 @@ int gpgpu_fence_wait(struct gpgpu_device *dev, uint32_t fence, int64_t timeout_n
  * @fence: fence; 0 is ignored
  */
 void gpgpu_fence_destroy(struct gpgpu_device *dev, uint32_t fence);
+
+/* -------------------------------------------------------------------- queues */
+
+#define GPGPU_QUEUE_IN_ORDER	 0	/* a job starts when the one before it has ended */
+#define GPGPU_QUEUE_OUT_OF_ORDER 1	/* a job starts when what it names (after, wait) has ended */
+
+/**
+ * gpgpu_queue_create() - make a queue for jobs
+ * @dev: device
+ * @order: GPGPU_QUEUE_IN_ORDER or GPGPU_QUEUE_OUT_OF_ORDER
+ * @queue: out; is named in struct gpgpu_submit
+ *
+ * Queues are made of the device's timelines, of which a file has 16. Queues in order have one each while there are some left,
+ * those out of order up to four; beyond that they share, which costs nothing but jobs waiting for more than they would have to. Jobs
+ * that are submitted without a queue run on timeline 0, which no queue has.
+ *
+ * Threads: jobs may be submitted in one queue by several threads at once.
+ *
+ * Return: 0 or negative errno.
+ */
+int gpgpu_queue_create(struct gpgpu_device *dev, uint32_t order, struct gpgpu_queue **queue);
+
+/**
+ * gpgpu_queue_finish() - wait for all that was submitted in a queue
+ * @queue: queue
+ * @timeout_ns: nanoseconds, negative: no limit
+ *
+ * An empty job is sent behind the others, and waited for; so it takes a little also where all has ended.
+ *
+ * Return: 0: all has ended, well or not; -ETIME: not yet; other negative errno.
+ */
+int gpgpu_queue_finish(struct gpgpu_queue *queue, int64_t timeout_ns);
+
+/**
+ * gpgpu_queue_destroy() - let go of a queue
+ * @queue: queue, or NULL; its jobs go on
+ */
+void gpgpu_queue_destroy(struct gpgpu_queue *queue);
 
 #ifdef __cplusplus
 }

@@ -170,6 +170,7 @@ int gpgpu_open(const char *path, struct gpgpu_device **out)
 	}
 	dev->fd = fd;
 	dev->refs = 1;
+	pthread_mutex_init(&dev->lock, NULL);
 	strcpy(dev->path, path);
 	r = read_limits(dev);
 	if (r) {
@@ -191,6 +192,7 @@ void gpgpu_close(struct gpgpu_device *dev)
 	if (!dev || __atomic_sub_fetch(&dev->refs, 1, __ATOMIC_ACQ_REL) > 0)
 		return;
 	close(dev->fd);
+	pthread_mutex_destroy(&dev->lock);
 	free(dev);
 }
 

@@ -3,7 +3,8 @@
  * internal.h - what the files of libgpgpu share.
  *
  * device.c opens nodes and is the only one that calls ioctl(); buffer.c, map.c, program.c and job.c wrap one
- * kind of object each, map_read.c what is in ring buffers. object.c reads an ELF file with the help of elf.c (bytes and bounds), link.c (relocations
+ * kind of object each, map_read.c what is in ring buffers, args.c a kernel's arguments, share.c buffers that have one memory,
+ * queue.c jobs by the order they have, notify.c the thread that tells of their end. object.c reads an ELF file with the help of elf.c (bytes and bounds), link.c (relocations
  * and subprograms) and kernel_args.c (BTF); none of these four knows a device until an object is loaded.
  */
 #ifndef GPGPU_INTERNAL_H
@@ -12,6 +13,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <linux/bpf.h>
+#include <pthread.h>
 
 #include "gpgpu.h"
 #include "uapi/drm/virtio_gpgpu_drm.h"
@@ -27,19 +29,34 @@
 #define MAX_SYMBOLS	     65536
 #define MAX_RELOCS	     65536 /* of all sections that are asked for */
 #define MAX_SYMBOL_NAME	     1024
+#define NUM_TIMELINES	     16 /* of a file */
+#define QUEUE_TIMELINES	     4 /* of a queue out of order, at most */
+#define MAX_WAITS	     64 /* fences that a job waits for */
 
 struct gpgpu_device {
 	int fd;
 	int refs; /* atomic: the caller's one and one for each thing made from it */
 	uint32_t num_cpus, map_types, max_insns, max_group; /* from the capabilities */
 	char path[64];
+	pthread_mutex_t lock; /* of what follows */
+	uint32_t timeline_users[NUM_TIMELINES]; /* queues; timeline 0 is for jobs without one */
+	struct shared_handle *shared; /* handles that more than one buffer may have */
+	struct notifier *notifier; /* NULL: nobody waits to be called */
 };
 
 struct gpgpu_buffer {
 	struct gpgpu_device *dev;
 	uint64_t size, mmap_offset;
 	uint32_t handle, memory;
+	int fd; /* an imported one's, to map it by; else -1 */
 	void *ptr; /* NULL until it is mapped */
+	struct mapped_range *ranges; /* of device memory */
+};
+
+struct gpgpu_queue {
+	struct gpgpu_device *dev;
+	uint32_t timelines[QUEUE_TIMELINES], num_timelines;
+	uint32_t next; /* atomic: job */
 };
 
 struct gpgpu_map {
@@ -107,7 +124,9 @@ struct gpgpu_object {
 
 struct gpgpu_job {
 	struct gpgpu_device *dev;
+	int refs; /* atomic: the caller's, and one while it is to be told of the end */
 	uint32_t handle;
+	uint32_t fence; /* that its end signals, of a job in a queue; else 0 */
 	const char *what; /* for messages */
 };
 
@@ -128,6 +147,26 @@ int gpgpu_fail_device(int err, const char *what, const struct drm_virtio_gpgpu_r
 /* Return: 0 or negative errno; notes nothing. */
 int gpgpu_ioctl(const struct gpgpu_device *dev, unsigned long request, void *arg);
 struct gpgpu_device *gpgpu_device_get(struct gpgpu_device *dev);
+
+/*
+ * The device's lock is held by whoever makes a handle that another buffer may have, or closes one, so that a handle that has been
+ * closed is not another's meanwhile.
+ */
+
+/* share.c. Return: whether the handle goes now: nobody else has it. Called with the device's lock held. */
+bool gpgpu_handle_drop(struct gpgpu_device *dev, uint32_t handle);
+
+/* queue.c. Return: the timeline of a queue's next job. */
+uint32_t gpgpu_queue_next(struct gpgpu_queue *queue);
+
+/* job.c */
+void gpgpu_job_put(struct gpgpu_job *job);
+
+/* An empty job behind all of a timeline, which can be waited for as one in a queue. Return: 0 or a negative errno that was noted. */
+int gpgpu_submit_marker(struct gpgpu_device *dev, uint32_t timeline, struct gpgpu_job **job);
+
+/* Return: a point in time on the monotonic clock, @timeout_ns (0: at once, negative: never) from now. */
+int64_t gpgpu_deadline(int64_t timeout_ns);
 
 /* map.c, program.c: make and unmake the device's side only */
 int gpgpu_map_attach(struct gpgpu_map *map, struct gpgpu_device *dev);

@@ -22,33 +22,83 @@ static void submit_init(struct drm_virtio_gpgpu_submit *submit, uint32_t type)
 	submit->type = type;
 }
 
-static int submit_job(struct gpgpu_device *dev, const char *what, const struct gpgpu_submit *how,
-		      struct drm_virtio_gpgpu_submit *submit, struct gpgpu_job **out)
+/* The fences that a job waits for: those that are given, and those of other jobs. Return: 0 or negative errno, noted. */
+static int collect_waits(const struct gpgpu_submit *how, const char *what, uint32_t waits[MAX_WAITS])
 {
-	struct gpgpu_job *job;
+	uint32_t num = 0;
+
+	if (how->num_wait > MAX_WAITS || how->num_after > MAX_WAITS - how->num_wait)
+		return gpgpu_fail(-E2BIG, "%s: is to wait for more than %d fences and jobs", what, MAX_WAITS);
+	for (uint32_t i = 0; i < how->num_wait; i++)
+		waits[num++] = how->wait[i];
+	for (uint32_t i = 0; i < how->num_after; i++) {
+		if (!how->after[i]->fence)
+			return gpgpu_fail(-EINVAL,
+					  "%s: a job that it is to wait for was not submitted in a queue",
+					  what);
+		waits[num++] = how->after[i]->fence;
+	}
+	return 0;
+}
+
+static int apply_how(struct gpgpu_device *dev, const char *what, const struct gpgpu_submit *how,
+		     struct drm_virtio_gpgpu_submit *submit, uint32_t waits[MAX_WAITS])
+{
+	int r = collect_waits(how, what, waits);
+
+	if (r)
+		return r;
+	if (how->in && how->in->dev != dev)
+		return gpgpu_fail(-EINVAL, "%s: the queue is another device's", what);
+	if (how->in && how->signal)
+		return gpgpu_fail(-EINVAL, "%s: a job in a queue signals a fence of its own", what);
+	submit->timeline = how->in ? gpgpu_queue_next(how->in) : how->timeline;
+	submit->queue = how->queue;
+	submit->in_syncobjs = (uintptr_t)waits;
+	submit->num_in_syncobjs = how->num_wait + how->num_after;
+	submit->out_syncobj = how->signal;
+	return 0;
+}
+
+/* With a fence of its own the job can be waited for by others. */
+static int submit_raw(struct gpgpu_device *dev, const char *what, struct drm_virtio_gpgpu_submit *submit,
+		      bool own_fence, struct gpgpu_job **out)
+{
+	struct gpgpu_job *job = calloc(1, sizeof(*job));
 	int r;
 
-	*out = NULL;
-	job = calloc(1, sizeof(*job));
 	if (!job)
 		return gpgpu_fail(-ENOMEM, "out of memory");
-	if (how) {
-		submit->timeline = how->timeline;
-		submit->queue = how->queue;
-		submit->in_syncobjs = (uintptr_t)how->wait;
-		submit->num_in_syncobjs = how->num_wait;
-		submit->out_syncobj = how->signal;
+	if (own_fence) {
+		r = gpgpu_fence_create(dev, &job->fence);
+		if (r) {
+			free(job);
+			return r;
+		}
+		submit->out_syncobj = job->fence;
 	}
 	r = gpgpu_ioctl(dev, DRM_IOCTL_VIRTIO_GPGPU_SUBMIT, submit);
 	if (r) {
+		gpgpu_fence_destroy(dev, job->fence);
 		free(job);
 		return gpgpu_fail(r, "%s was not submitted: %s", what, strerror(-r));
 	}
 	job->dev = gpgpu_device_get(dev);
+	job->refs = 1;
 	job->handle = submit->job;
 	job->what = what;
 	*out = job;
 	return 0;
+}
+
+static int submit_job(struct gpgpu_device *dev, const char *what, const struct gpgpu_submit *how,
+		      struct drm_virtio_gpgpu_submit *submit, struct gpgpu_job **out)
+{
+	uint32_t waits[MAX_WAITS];
+	int r = how ? apply_how(dev, what, how, submit, waits) : 0;
+
+	*out = NULL;
+	return r ? r : submit_raw(dev, what, submit, how && how->in, out);
 }
 
 /*
@@ -129,7 +179,7 @@ int gpgpu_dispatch(struct gpgpu_program *prog, const uint32_t grid[3], const uin
 	submit.dispatch.num_args = num_args;
 	submit.dispatch.args = (uintptr_t)raw;
 	memcpy(submit.dispatch.grid, grid, sizeof(submit.dispatch.grid));
-	if (group)
+	if (group && (group[0] || group[1] || group[2]))
 		memcpy(submit.dispatch.group, group, sizeof(submit.dispatch.group));
 	else
 		choose_group(prog->dev, grid, submit.dispatch.group);
@@ -198,6 +248,15 @@ int gpgpu_nop(struct gpgpu_device *dev, const struct gpgpu_submit *how, struct g
 	return submit_job(dev, "the empty job", how, &submit, job);
 }
 
+int gpgpu_submit_marker(struct gpgpu_device *dev, uint32_t timeline, struct gpgpu_job **job)
+{
+	struct drm_virtio_gpgpu_submit submit;
+
+	submit_init(&submit, DRM_VIRTIO_GPGPU_JOB_NOP);
+	submit.timeline = timeline;
+	return submit_raw(dev, "the end of a queue", &submit, true, job);
+}
+
 static void convert_result(const struct drm_virtio_gpgpu_job_wait *wait, struct gpgpu_job_result *result)
 {
 	*result = (struct gpgpu_job_result){
@@ -251,16 +310,79 @@ int gpgpu_job_cancel(struct gpgpu_job *job)
 	return r ? gpgpu_fail_device(r, "cancelling a job", &cancel.result, NULL) : 0;
 }
 
-void gpgpu_job_destroy(struct gpgpu_job *job)
+int gpgpu_job_times(struct gpgpu_job *job, struct gpgpu_job_times *times)
 {
-	struct drm_virtio_gpgpu_handle destroy = { 0 };
+	struct drm_virtio_gpgpu_job_wait wait = { .job = job->handle };
+	int r = gpgpu_ioctl(job->dev, DRM_IOCTL_VIRTIO_GPGPU_JOB_WAIT, &wait);
 
-	if (!job)
+	memset(times, 0, sizeof(*times));
+	/* How it ended is not asked. */
+	if (r == -ETIME)
+		return gpgpu_fail(r, "%s has not ended yet", job->what);
+	if (!wait.ended_ns)
+		return gpgpu_fail(-EOPNOTSUPP, "the driver does not say when jobs end");
+	*times = (struct gpgpu_job_times){
+		.queued = wait.taken_ns,
+		.submitted = wait.sent_ns,
+		.started = wait.sent_ns ? wait.sent_ns + wait.queued_ns : 0,
+		.ended = wait.ended_ns,
+	};
+	/* The device has a clock of its own. */
+	if (times->started > times->ended)
+		times->started = times->ended;
+	return 0;
+}
+
+int gpgpu_jobs_wait(struct gpgpu_job *const *jobs, uint32_t num_jobs, bool all, int64_t timeout_ns,
+		    uint32_t *first)
+{
+	struct drm_syncobj_wait wait = { .count_handles = num_jobs,
+					 .timeout_nsec = gpgpu_deadline(timeout_ns),
+					 .flags = all ? DRM_SYNCOBJ_WAIT_FLAGS_WAIT_ALL : 0 };
+	uint32_t *fences;
+	int r = 0;
+
+	if (!num_jobs)
+		return gpgpu_fail(-EINVAL, "waiting for no jobs");
+	fences = calloc(num_jobs, sizeof(*fences));
+	if (!fences)
+		return gpgpu_fail(-ENOMEM, "out of memory");
+	for (uint32_t i = 0; i < num_jobs && !r; i++) {
+		fences[i] = jobs[i]->fence;
+		if (!fences[i])
+			r = gpgpu_fail(-EINVAL, "job %u was not submitted in a queue", i);
+		else if (jobs[i]->dev != jobs[0]->dev)
+			r = gpgpu_fail(-EINVAL, "job %u is another device's", i);
+	}
+	wait.handles = (uintptr_t)fences;
+	if (!r) {
+		r = gpgpu_ioctl(jobs[0]->dev, DRM_IOCTL_SYNCOBJ_WAIT, &wait);
+		if (r)
+			gpgpu_fail(r, "waiting for jobs: %s",
+				   r == -ETIME ? "they have not ended yet" : strerror(-r));
+	}
+	if (!r && first)
+		*first = wait.first_signaled;
+	free(fences);
+	return r;
+}
+
+void gpgpu_job_put(struct gpgpu_job *job)
+{
+	struct drm_virtio_gpgpu_handle destroy = { .handle = job->handle };
+
+	if (__atomic_sub_fetch(&job->refs, 1, __ATOMIC_ACQ_REL) > 0)
 		return;
-	destroy.handle = job->handle;
 	gpgpu_ioctl(job->dev, DRM_IOCTL_VIRTIO_GPGPU_JOB_DESTROY, &destroy);
+	gpgpu_fence_destroy(job->dev, job->fence);
 	gpgpu_close(job->dev);
 	free(job);
+}
+
+void gpgpu_job_destroy(struct gpgpu_job *job)
+{
+	if (job)
+		gpgpu_job_put(job);
 }
 
 int gpgpu_fence_create(struct gpgpu_device *dev, uint32_t *fence)
@@ -272,19 +394,26 @@ int gpgpu_fence_create(struct gpgpu_device *dev, uint32_t *fence)
 	return r ? gpgpu_fail(r, "making a fence: %s", strerror(-r)) : 0;
 }
 
-int gpgpu_fence_wait(struct gpgpu_device *dev, uint32_t fence, int64_t timeout_ns)
+int64_t gpgpu_deadline(int64_t timeout_ns)
 {
-	struct drm_syncobj_wait wait = { .handles = (uintptr_t)&fence, .count_handles = 1 };
 	struct timespec now;
 	int64_t start;
-	int r;
 
-	/* The kernel wants a point in time on the monotonic clock. */
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	start = now.tv_sec * 1000000000ll + now.tv_nsec;
-	wait.timeout_nsec = timeout_ns == 0				       ? 0
-			    : timeout_ns < 0 || timeout_ns > INT64_MAX - start ? INT64_MAX
-									       : start + timeout_ns;
+	if (timeout_ns == 0)
+		return 0;
+	return timeout_ns < 0 || timeout_ns > INT64_MAX - start ? INT64_MAX : start + timeout_ns;
+}
+
+int gpgpu_fence_wait(struct gpgpu_device *dev, uint32_t fence, int64_t timeout_ns)
+{
+	/* The kernel wants a point in time on the monotonic clock. */
+	struct drm_syncobj_wait wait = { .handles = (uintptr_t)&fence,
+					 .count_handles = 1,
+					 .timeout_nsec = gpgpu_deadline(timeout_ns) };
+	int r;
+
 	r = gpgpu_ioctl(dev, DRM_IOCTL_SYNCOBJ_WAIT, &wait);
 	return r ? gpgpu_fail(r, "waiting for a fence: %s", strerror(-r)) : 0;
 }

@@ -120,42 +120,6 @@ int gpgpu_program_arg(const struct gpgpu_program *prog, uint32_t index, struct g
 	return 0;
 }
 
-int gpgpu_program_arg_index(const struct gpgpu_program *prog, const char *name)
-{
-	for (uint32_t i = 0; i < prog->num_args; i++) {
-		if (prog->args[i].name && !strcmp(prog->args[i].name, name))
-			return (int)i;
-	}
-	return gpgpu_fail(-ENOENT, "kernel '%.64s' has no argument '%.64s'", prog->name, name);
-}
-
-int gpgpu_arg_set_value(const struct gpgpu_program *prog, struct gpgpu_arg *args, const char *name,
-			uint64_t value)
-{
-	int i = gpgpu_program_arg_index(prog, name);
-
-	if (i < 0)
-		return i;
-	if (prog->args[i].kind != GPGPU_ARG_VALUE)
-		return gpgpu_fail(-EINVAL, "argument '%.64s' of kernel '%.64s' is a buffer", name,
-				  prog->name);
-	args[i] = (struct gpgpu_arg){ .kind = GPGPU_ARG_VALUE, .value = value };
-	return 0;
-}
-
-int gpgpu_arg_set_buffer(const struct gpgpu_program *prog, struct gpgpu_arg *args, const char *name,
-			 struct gpgpu_buffer *buf)
-{
-	int i = gpgpu_program_arg_index(prog, name);
-
-	if (i < 0)
-		return i;
-	if (prog->args[i].kind == GPGPU_ARG_VALUE)
-		return gpgpu_fail(-EINVAL, "argument '%.64s' of kernel '%.64s' is a value", name, prog->name);
-	args[i] = (struct gpgpu_arg){ .kind = prog->args[i].kind, .buffer = buf };
-	return 0;
-}
-
 const struct bpf_insn *gpgpu_program_insns(const struct gpgpu_program *prog, size_t *count)
 {
 	*count = prog->insns ? prog->num_insns : 0;

@@ -436,6 +436,7 @@ int vgpgpu_submit_ioctl(struct drm_device *drm, void *data, struct drm_file *fil
 	INIT_LIST_HEAD(&job->fail_node);
 	vgpgpu_obj_get(&ctx->obj);
 	job->ctx = ctx;
+	job->taken_ns = ktime_get_ns();
 	ret = job_build(job, args, file);
 	if (ret)
 		goto discard;
@@ -522,6 +523,9 @@ static int job_report(struct vgpgpu_job *job, struct drm_virtio_gpgpu_job_wait *
 	args->result.status = le32_to_cpu(resp->hdr.status);
 	args->result.reason = le32_to_cpu(resp->hdr.reason);
 	args->result.detail = le64_to_cpu(resp->hdr.detail);
+	args->taken_ns = job->taken_ns;
+	args->sent_ns = job->sent_ns;
+	args->ended_ns = job->ended_ns;
 	if (job->req.in_len >= sizeof(*resp)) {
 		args->device_ns = le64_to_cpu(resp->device_ns);
 		args->queued_ns = le64_to_cpu(resp->queued_ns);

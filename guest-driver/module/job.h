@@ -68,6 +68,9 @@ struct vgpgpu_job {
 	struct vgpgpu_obj **objs;
 	unsigned int num_objs;
 
+	/* by the clock that user space calls monotonic; read once the job is done */
+	u64 taken_ns, sent_ns, ended_ns;
+
 	struct completion done;		/* the response is in req.in */
 };
 

@@ -286,6 +286,7 @@ static void job_finish(struct vgpgpu_job *job)
 
 	spin_lock_irqsave(&ctx->tl_lock, flags);
 	job->state = VGPGPU_JOB_DONE;
+	job->ended_ns = ktime_get_ns();
 	has_slot = job->has_slot;
 	complete_all(&job->done);
 	list_for_each_entry_safe(head, next, &tl->jobs, node) {
@@ -368,6 +369,8 @@ static void pump(struct vgpgpu_ctx *ctx, struct vgpgpu_timeline *tl, struct list
 			break;
 		job->has_slot = send;
 		job->state = VGPGPU_JOB_SENT;
+		if (send)
+			job->sent_ns = ktime_get_ns();
 		if (!send || !vgpgpu_queue_add(job->queue, &job->req))
 			list_add_tail(&job->fail_node, failed);
 	}

@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "gpgpu.h"
 
@@ -521,6 +523,252 @@ static void test_bulk(void)
 	gpgpu_map_destroy(map);
 }
 
+/* Jobs in queues: their order, what they wait for, when they were where, who is told. */
+
+struct told {
+	pthread_mutex_t lock;
+	pthread_cond_t cond;
+	int calls, status[8];
+	bool right;
+};
+
+static void tell(void *opaque, int status, const struct gpgpu_job_result *result)
+{
+	struct told *told = opaque;
+
+	pthread_mutex_lock(&told->lock);
+	told->status[told->calls++ % 8] = status;
+	told->right = !status == !result->result.status &&
+		      (!status || strstr(gpgpu_error_message(), "cancelled"));
+	pthread_cond_signal(&told->cond);
+	pthread_mutex_unlock(&told->lock);
+}
+
+/* Return: whether so many calls came within seconds. */
+static bool wait_told(struct told *told, int calls)
+{
+	struct timespec until;
+	bool came;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += 20;
+	pthread_mutex_lock(&told->lock);
+	while (told->calls < calls && !pthread_cond_timedwait(&told->cond, &told->lock, &until))
+		;
+	came = told->calls >= calls;
+	pthread_mutex_unlock(&told->lock);
+	return came;
+}
+
+static void test_queues(struct gpgpu_object *obj)
+{
+	struct gpgpu_program *append = gpgpu_object_program(obj, "append"),
+			     *spin = gpgpu_object_program(obj, "spin");
+	const uint32_t one[3] = { 1, 1, 1 }, many[3] = { 1 << 16, 1, 1 }, any[3] = { 0 };
+	struct gpgpu_queue *in_order, *free_order, *more[20];
+	struct gpgpu_job *jobs[16], *job, *plain;
+	struct gpgpu_arg args[2] = { 0 }, spin_args[2] = { 0 };
+	struct gpgpu_submit submit = { 0 };
+	struct gpgpu_buffer *buf, *out;
+	uint64_t *list = make_buffer(4096, &buf);
+	bool right = true;
+	uint32_t first = 99;
+	int r = 0;
+
+	make_buffer(4096, &out);
+	is_error(gpgpu_queue_create(dev, 7, &in_order), -EINVAL, "in order or out of order",
+		 "a queue of no order");
+	ok(!gpgpu_queue_create(dev, GPGPU_QUEUE_IN_ORDER, &in_order) &&
+		   !gpgpu_queue_create(dev, GPGPU_QUEUE_OUT_OF_ORDER, &free_order),
+	   "two queues");
+	for (int i = 0; i < 20; i++)
+		r |= gpgpu_queue_create(dev, i & 1, &more[i]);
+	ok(!r, "and more than there are timelines");
+	for (int i = 0; i < 20; i++)
+		gpgpu_queue_destroy(more[i]);
+
+	gpgpu_arg_set_buffer(append, args, "list", buf);
+	submit.in = in_order;
+	for (int i = 0; i < 16; i++) {
+		gpgpu_arg_set_int(append, args, "value", i);
+		r |= gpgpu_dispatch(append, one, any, args, 2, &submit, &jobs[i]);
+	}
+	ok(!r && !gpgpu_queue_finish(in_order, -1), "jobs in order, all waited for");
+	for (int i = 0; i < 16 && !r; i++) {
+		right &= list[i + 1] == (uint64_t)i && !gpgpu_job_wait(jobs[i], 0, NULL, NULL, 0);
+		gpgpu_job_destroy(jobs[i]);
+	}
+	ok(list[0] == 16 && right, "ran in order");
+
+	/* A chain by what each waits for, over timelines that know nothing of each other. */
+	list[0] = 0;
+	submit = (struct gpgpu_submit){ .in = free_order, .after = &jobs[0] };
+	for (int i = 0; i < 16; i++) {
+		gpgpu_arg_set_int(append, args, "value", 100 + i);
+		submit.after = &jobs[i ? i - 1 : 0];
+		submit.num_after = i > 0;
+		r |= gpgpu_dispatch(append, one, NULL, args, 2, &submit, &jobs[i]);
+	}
+	ok(!r && !gpgpu_jobs_wait(jobs, 16, true, -1, NULL), "jobs after each other, out of order");
+	right = list[0] == 16;
+	for (int i = 0; i < 16 && !r; i++) {
+		right &= list[i + 1] == (uint64_t)(100 + i);
+		gpgpu_job_destroy(jobs[i]);
+	}
+	ok(right, "each after the one that it waited for");
+
+	/* What may overtake does. */
+	gpgpu_arg_set_buffer(spin, spin_args, "out", out);
+	gpgpu_arg_set_int(spin, spin_args, "rounds", 1000000);
+	submit = (struct gpgpu_submit){ .in = free_order };
+	r = gpgpu_dispatch(spin, many, NULL, spin_args, 2, &submit, &jobs[0]);
+	r |= gpgpu_nop(dev, &submit, &jobs[1]);
+	ok(!r && !gpgpu_jobs_wait(jobs, 2, false, -1, &first) && first == 1,
+	   "a short job overtakes a long one");
+	is_error(gpgpu_jobs_wait(jobs, 2, true, 1000000, NULL), -ETIME, "not ended yet", "which goes on");
+	is_error(gpgpu_queue_finish(free_order, 1000000), -ETIME, "not ended yet",
+		 "so the queue is not empty");
+	ok(!gpgpu_job_cancel(jobs[0]) && !gpgpu_jobs_wait(jobs, 2, true, -1, NULL) &&
+		   gpgpu_job_wait(jobs[0], 0, NULL, NULL, 0) == -ECANCELED,
+	   "until it is cancelled");
+	gpgpu_job_destroy(jobs[0]);
+	gpgpu_job_destroy(jobs[1]);
+
+	ok(!gpgpu_nop(dev, NULL, &plain), "a job without a queue");
+	is_error(gpgpu_jobs_wait(&plain, 1, true, -1, NULL), -EINVAL, "not submitted in a queue",
+		 "has no fence");
+	submit.after = &plain;
+	submit.num_after = 1;
+	is_error(gpgpu_nop(dev, &submit, &job), -EINVAL, "not submitted in a queue", "to be waited for");
+	is_error(gpgpu_job_notify(plain, tell, NULL), -EINVAL, "not submitted in a queue", "or to tell of");
+	submit.num_after = 65;
+	is_error(gpgpu_nop(dev, &submit, &job), -E2BIG, "more than 64", "too much to wait for");
+	gpgpu_job_destroy(plain);
+	gpgpu_queue_destroy(in_order);
+	gpgpu_queue_destroy(free_order);
+	gpgpu_buffer_destroy(buf);
+	gpgpu_buffer_destroy(out);
+}
+
+static void test_events(struct gpgpu_object *obj)
+{
+	struct gpgpu_program *spin = gpgpu_object_program(obj, "spin");
+	struct told told = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, { 0 }, false };
+	const uint32_t many[3] = { 4096, 1, 1 };
+	struct gpgpu_job_times before = { 0 }, after = { 0 };
+	struct gpgpu_job_result result = { 0 };
+	struct gpgpu_arg args[2] = { 0 };
+	struct gpgpu_submit submit = { 0 };
+	struct gpgpu_queue *queue;
+	struct gpgpu_buffer *out;
+	struct gpgpu_job *a, *b;
+
+	make_buffer(4096, &out);
+	gpgpu_arg_set_buffer(spin, args, "out", out);
+	gpgpu_arg_set_int(spin, args, "rounds", 2000);
+	ok(!gpgpu_queue_create(dev, GPGPU_QUEUE_IN_ORDER, &queue), "a queue");
+	submit.in = queue;
+	ok(!gpgpu_dispatch(spin, many, NULL, args, 2, &submit, &a) &&
+		   !gpgpu_dispatch(spin, many, NULL, args, 2, &submit, &b),
+	   "two jobs that take time");
+	is_error(gpgpu_job_times(b, &after), -ETIME, "not ended yet", "times that are not known yet");
+	ok(!gpgpu_job_wait(b, -1, &result, NULL, 0) && !gpgpu_job_times(a, &before) &&
+		   !gpgpu_job_times(b, &after),
+	   "and then are");
+	ok(before.queued && before.queued <= before.submitted && before.submitted <= before.started &&
+		   before.started <= before.ended,
+	   "queued, submitted, started, ended");
+	ok(after.queued >= before.queued && after.ended >= before.ended && after.started >= before.queued,
+	   "the second after the first");
+	ok(after.ended - after.queued >= result.device_ns / caps.num_cpus / 2 && result.device_ns,
+	   "no less than the device was busy");
+	gpgpu_job_destroy(b);
+
+	ok(!gpgpu_job_notify(a, tell, &told) && wait_told(&told, 1) && told.right && !told.status[0],
+	   "who wants to know of a job that has ended is told");
+	gpgpu_job_destroy(a);
+	gpgpu_arg_set_int(spin, args, "rounds", 1000000000);
+	ok(!gpgpu_dispatch(spin, many, NULL, args, 2, &submit, &a) && !gpgpu_job_notify(a, tell, &told) &&
+		   !gpgpu_nop(dev, &submit, &b) && !gpgpu_job_notify(b, tell, &told),
+	   "and of jobs that have not");
+	ok(told.calls == 1, "not before they end");
+	ok(!gpgpu_job_cancel(a), "of which one is cancelled");
+	gpgpu_job_destroy(a);
+	gpgpu_job_destroy(b);
+	ok(wait_told(&told, 3) && (told.status[1] == -ECANCELED || told.status[2] == -ECANCELED) &&
+		   told.status[1] + told.status[2] == -ECANCELED,
+	   "also where their owner has let go of them");
+	gpgpu_queue_destroy(queue);
+	gpgpu_buffer_destroy(out);
+}
+
+/* Parts of buffers, and buffers that have one memory. */
+static void test_sharing(void)
+{
+	struct gpgpu_buffer *shared, *device, *twin, *again;
+	uint8_t *p = make_buffer(8192, &shared), *q;
+	struct gpgpu_device *other;
+	struct gpgpu_job *job;
+	int fd, null[2];
+	void *range;
+
+	ok(!gpgpu_buffer_map_range(shared, 4096, 16, GPGPU_ACCESS_WRITE, &range) && range == p + 4096 &&
+		   !gpgpu_buffer_unmap(shared, range),
+	   "a part of a shared buffer is where it is");
+	is_error(gpgpu_buffer_map_range(shared, 8192, 1, GPGPU_ACCESS_READ, &range), -EINVAL,
+		 "are not within", "a part behind its end");
+	is_error(gpgpu_buffer_map_range(shared, 8000, UINT64_MAX, GPGPU_ACCESS_READ, &range), -EINVAL,
+		 "are not within", "or beyond all bounds");
+	is_error(gpgpu_buffer_map_range(shared, 0, 1, 0, &range), -EINVAL, "neither", "for nothing");
+	is_error(gpgpu_buffer_unmap(shared, &fd), -EINVAL, "not an address", "an address that is none");
+
+	ok(!gpgpu_buffer_create(dev, 65536, GPGPU_BUFFER_DEVICE, &device) &&
+		   !finish(gpgpu_fill(device, 0, 65536, 0x11111111, NULL, &job), &job),
+	   "device memory");
+	ok(!gpgpu_buffer_map_range(device, 1000, 5000, GPGPU_ACCESS_READ | GPGPU_ACCESS_WRITE, &range) &&
+		   all_bytes(range, 5000, 0x11),
+	   "a part of it can be read");
+	memset(range, 0x22, 5000);
+	ok(!gpgpu_buffer_unmap(device, range), "written, and put back");
+	is_error(gpgpu_buffer_unmap(device, range), -EINVAL, "not an address", "once");
+	ok(!gpgpu_buffer_map_range(device, 0, 65536, GPGPU_ACCESS_READ, &range) &&
+		   all_bytes(range, 1000, 0x11) && all_bytes((uint8_t *)range + 1000, 5000, 0x22) &&
+		   all_bytes((uint8_t *)range + 6000, 59536, 0x11),
+	   "it alone has changed");
+	memset(range, 0x33, 65536);
+	q = range;
+	ok(!gpgpu_buffer_map_range(device, 0, 8, GPGPU_ACCESS_READ, &range) &&
+		   !gpgpu_buffer_unmap(device, q) && all_bytes(range, 8, 0x11),
+	   "what is mapped for reading is not written back");
+	gpgpu_buffer_destroy(device);
+
+	p[5] = 77;
+	ok(!gpgpu_buffer_export(shared, &fd), "a buffer as a dma-buf");
+	ok(!gpgpu_buffer_import(dev, fd, &again) && gpgpu_buffer_size(again) == 8192 &&
+		   !gpgpu_buffer_map(again, &range) && ((uint8_t *)range)[5] == 77,
+	   "and back: the same bytes");
+	gpgpu_buffer_destroy(shared);
+	ok(!finish(gpgpu_fill(again, 0, 64, 0x44444444, NULL, &job), &job) && all_bytes(range, 64, 0x44),
+	   "what is left of it works when the first is gone");
+	ok(!gpgpu_open(NULL, &other) && !gpgpu_buffer_import(other, fd, &twin) &&
+		   !gpgpu_buffer_map(twin, &range) && ((uint8_t *)range)[5] == 0x44,
+	   "another context has it, too");
+	ok(!finish(gpgpu_fill(twin, 0, 8192, 0x55555555, NULL, &job), &job) &&
+		   !gpgpu_buffer_map(again, &range) && all_bytes(range, 8192, 0x55),
+	   "and both see what it does");
+	gpgpu_buffer_destroy(again);
+	gpgpu_buffer_destroy(twin);
+	gpgpu_close(other);
+	close(fd);
+	is_error(gpgpu_buffer_import(dev, fd, &again), -EINVAL, "no dma-buf", "a descriptor that is closed");
+	if (!pipe(null)) {
+		is_error(gpgpu_buffer_import(dev, null[0], &again), -EINVAL, "no dma-buf",
+			 "or is something else");
+		close(null[0]);
+		close(null[1]);
+	}
+}
+
 static void *one_thread(void *arg)
 {
 	struct gpgpu_object *obj = arg;
@@ -582,6 +830,9 @@ int main(int argc, char **argv)
 	obj = load("kernels");
 	test_dispatch(obj);
 	test_order(obj);
+	test_queues(obj);
+	test_events(obj);
+	test_sharing();
 	test_threads(obj);
 	test_packets();
 	test_map_values();

@@ -22,7 +22,7 @@
 #include "gpgpu.h"
 
 #define PACKET	  128
-#define MUTATIONS 4000 /* of each object */
+#define MUTATIONS 300 /* of each object; the fuzzer of objects does more */
 
 static const char *objects = OBJECTS, *examples = EXAMPLES;
 
@@ -70,15 +70,19 @@ static uint8_t *read_file(const char *path, size_t *size)
 START_TEST(args_of_every_kind)
 {
 	static const struct gpgpu_arg_info want[] = {
-		{ "bytes", GPGPU_ARG_BUFFER_RO, 1, false, false },
-		{ "out", GPGPU_ARG_BUFFER, 8, false, false },
-		{ "number", GPGPU_ARG_VALUE, 4, true, false },
-		{ "small", GPGPU_ARG_VALUE, 1, false, false },
-		{ "mode", GPGPU_ARG_VALUE, 4, false, false },
-		{ "hidden", GPGPU_ARG_BUFFER_RO, 4, false, false },
-		{ "any", GPGPU_ARG_BUFFER, 0, false, false },
-		{ "fixed", GPGPU_ARG_BUFFER_RO, 0, false, false },
-		{ "careful", GPGPU_ARG_BUFFER_RO, 2, false, false },
+		{ "bytes", GPGPU_ARG_BUFFER_RO, 1, true, false, false },
+		{ "out", GPGPU_ARG_BUFFER, 8, true, false, false },
+		{ "number", GPGPU_ARG_VALUE, 4, true, true, false },
+		{ "small", GPGPU_ARG_VALUE, 1, true, false, false },
+		{ "mode", GPGPU_ARG_VALUE, 4, true, false, false },
+		{ "hidden", GPGPU_ARG_BUFFER_RO, 4, true, false, false },
+		{ "any", GPGPU_ARG_BUFFER, 0, false, false, false },
+		{ "fixed", GPGPU_ARG_BUFFER_RO, 0, false, false, false },
+		{ "careful", GPGPU_ARG_BUFFER_RO, 2, true, false, false },
+		{ "scale", GPGPU_ARG_VALUE, 4, true, true, true },
+		{ "fine", GPGPU_ARG_VALUE, 8, true, true, true },
+		{ "floats", GPGPU_ARG_BUFFER_RO, 4, true, true, true },
+		{ "self", GPGPU_ARG_BUFFER_RO, 104, false, false, false },
 	};
 	struct gpgpu_object *obj = open_good(objects, "args");
 	struct gpgpu_program *prog = gpgpu_object_program(obj, "all_kinds");
@@ -96,7 +100,9 @@ START_TEST(args_of_every_kind)
 		ck_assert_str_eq(got.name, want[i].name);
 		ck_assert_msg(got.kind == want[i].kind, "%s", got.name);
 		ck_assert_msg(got.size == want[i].size, "%s", got.name);
+		ck_assert_msg(got.is_number == want[i].is_number, "%s", got.name);
 		ck_assert_msg(got.is_signed == want[i].is_signed, "%s", got.name);
+		ck_assert_msg(got.is_float == want[i].is_float, "%s", got.name);
 		ck_assert_int_eq(gpgpu_program_arg_index(prog, want[i].name), (int)i);
 	}
 	ck_assert_int_eq(gpgpu_program_arg(prog, COUNT(want), &got), -EINVAL);
@@ -110,6 +116,64 @@ START_TEST(args_of_every_kind)
 	gpgpu_program_get_info(prog, &info);
 	ck_assert_uint_eq(info.num_args, 0);
 	ck_assert(gpgpu_object_program(obj, NULL) == NULL); /* there are two */
+	gpgpu_object_close(obj);
+}
+END_TEST
+
+static void says(int got, int want, const char *words)
+{
+	ck_assert_int_eq(got, want);
+	ck_assert_msg(strstr(gpgpu_error_message(), words), "%s", gpgpu_error_message());
+}
+
+START_TEST(args_by_type)
+{
+	struct gpgpu_object *obj = open_good(objects, "args");
+	struct gpgpu_program *prog = gpgpu_object_program(obj, "all_kinds");
+	struct gpgpu_arg args[13] = { 0 };
+	const int32_t minus = -5;
+	const uint8_t byte = 250;
+	const double d = -0.1;
+	uint64_t bits;
+
+	/* By position: exactly the type's bytes, extended as the type says. */
+	ck_assert_int_eq(gpgpu_arg_set(prog, args, 2, &minus, sizeof(minus)), 0);
+	ck_assert(args[2].kind == GPGPU_ARG_VALUE && args[2].value == (uint64_t)-5);
+	ck_assert_int_eq(gpgpu_arg_set(prog, args, 3, &byte, 1), 0);
+	ck_assert_uint_eq(args[3].value, 250);
+	ck_assert_int_eq(gpgpu_arg_set(prog, args, 10, &d, sizeof(d)), 0);
+	memcpy(&bits, &d, sizeof(bits));
+	ck_assert_uint_eq(args[10].value, bits);
+	says(gpgpu_arg_set(prog, args, 2, &d, sizeof(d)), -EINVAL,
+	     "argument 'number' of kernel 'all_kinds' takes 4 bytes, not 8");
+	says(gpgpu_arg_set(prog, args, 1, &d, sizeof(d)), -EINVAL,
+	     "argument 'out' of kernel 'all_kinds' is a buffer");
+	says(gpgpu_arg_set(prog, args, 13, &d, sizeof(d)), -EINVAL, "has no argument 13");
+
+	/* By name: numbers that the type has. */
+	ck_assert_int_eq(gpgpu_arg_set_int(prog, args, "number", INT32_MIN), 0);
+	ck_assert_uint_eq(args[2].value, (uint64_t)INT32_MIN);
+	says(gpgpu_arg_set_int(prog, args, "number", INT32_MAX + 1ll), -ERANGE,
+	     "of 4 bytes, signed, and cannot be 2147483648");
+	ck_assert_int_eq(gpgpu_arg_set_int(prog, args, "small", 255), 0);
+	says(gpgpu_arg_set_int(prog, args, "small", 256), -ERANGE, "cannot be 256");
+	says(gpgpu_arg_set_int(prog, args, "small", -1), -ERANGE, "unsigned, and cannot be -1");
+	says(gpgpu_arg_set_int(prog, args, "scale", 1), -EINVAL, "is a float");
+	says(gpgpu_arg_set_int(prog, args, "any", 1), -EINVAL, "is a buffer");
+	says(gpgpu_arg_set_int(prog, args, "none", 1), -ENOENT, "no argument 'none'");
+	ck_assert_int_eq(gpgpu_arg_set_double(prog, args, "scale", 0.1), 0);
+	ck_assert_uint_eq(args[9].value, 0x3dcccccd);
+	ck_assert_int_eq(gpgpu_arg_set_double(prog, args, "fine", d), 0);
+	ck_assert_uint_eq(args[10].value, bits);
+	says(gpgpu_arg_set_double(prog, args, "number", 1), -EINVAL, "neither a float nor a double");
+
+	/* Bits: no more than the type has, but a negative number may come as one of 8 bytes. */
+	ck_assert_int_eq(gpgpu_arg_set_value(prog, args, "scale", 0x40000000), 0);
+	says(gpgpu_arg_set_value(prog, args, "scale", 0x4000000000000000), -ERANGE, "takes 4 bytes");
+	ck_assert_int_eq(gpgpu_arg_set_value(prog, args, "number", (uint64_t)-7), 0);
+	ck_assert_uint_eq(args[2].value, (uint64_t)-7);
+	says(gpgpu_arg_set_value(prog, args, "small", 256), -ERANGE, "takes 1 bytes, and 256 has more");
+	says(gpgpu_arg_set_range(prog, args, 2, NULL, 0, 0), -EINVAL, "is a value");
 	gpgpu_object_close(obj);
 }
 END_TEST
@@ -828,6 +892,7 @@ int main(void)
 
 	tcase_set_timeout(tc, 240);
 	tcase_add_test(tc, args_of_every_kind);
+	tcase_add_test(tc, args_by_type);
 	tcase_add_test(tc, maps_and_data);
 	tcase_add_test(tc, function_addresses);
 	tcase_add_test(tc, maps_of_all_kinds);

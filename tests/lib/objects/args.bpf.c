@@ -18,6 +18,10 @@ struct args {
 	void *any;
 	const void *fixed;
 	const volatile __u16 *careful;
+	float scale ALIGNED;
+	double fine ALIGNED;
+	const float *floats;
+	const struct args *self;
 };
 
 SEC("gpgpu/named") int all_kinds(struct args *arg)

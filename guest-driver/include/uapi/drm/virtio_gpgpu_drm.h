@@ -253,6 +253,10 @@ struct drm_virtio_gpgpu_job_wait {
 	__u64 results;			/* user pointer or 0: struct drm_virtio_gpgpu_packet_result */
 	__u32 max_results;
 	__u32 num_results;		/* out */
+	/* out, CLOCK_MONOTONIC: when the driver took the job, sent it to the device (0: it did not), and had it back */
+	__u64 taken_ns;
+	__u64 sent_ns;
+	__u64 ended_ns;
 };
 
 #define DRM_VIRTIO_GPGPU_GET_CAPS	0x00
