@@ -379,6 +379,18 @@ static bool run_passes(const char *passes, struct gp_verdict *verdict)
 	return !errors || compiler_failed(verdict, "passes", first_error);
 }
 
+/* Behind all that the targets share: accesses as NVIDIA's hardware has them. */
+static bool finish_ptx(struct gp_verdict *verdict)
+{
+	if (!run_passes("function(infer-alignment,load-store-vectorizer)", verdict))
+		return false;
+	gp_ptx_unaligned(module);
+	if (!run_passes("function(early-cse<memssa>," COMBINE ")", verdict))
+		return false;
+	gp_ptx_atomics(module);
+	return true;
+}
+
 static bool optimise(const struct tier *tier, struct gp_verdict *verdict)
 {
 	if (is_gpu()) {
@@ -393,9 +405,7 @@ static bool optimise(const struct tier *tier, struct gp_verdict *verdict)
 			return false;
 	}
 	gp_nospec_finish(module);
-	if (ptx)
-		gp_ptx_atomics(module);
-	return true;
+	return !ptx || finish_ptx(verdict);
 }
 
 static bool generate(const char *entry, LLVMTargetMachineRef with, bool lines, struct gp_code *code,

@@ -17,6 +17,9 @@ void gp_ptx_function(LLVMValueRef fn, const struct gp_ptx_target *target);
 /* gp_ptx_kernel() - make @fn the image's kernel. */
 void gp_ptx_kernel(LLVMValueRef fn);
 
+/* gp_ptx_unaligned() - accesses that LLVM would take apart into bytes; behind infer-alignment (ptx_unaligned.c). */
+void gp_ptx_unaligned(LLVMModuleRef mod);
+
 /* gp_ptx_atomics() - the last of all passes: give atomic operations their scope and order (ptx_atomics.c). */
 void gp_ptx_atomics(LLVMModuleRef mod);
 

@@ -14,8 +14,11 @@
  * The tags are removed: nothing may rest on C's rules for them.
  */
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 #include "jit/gpu.h"
+#include "rt/abi.h"
 
 /* NVIDIA's constant memory (4) is another thing: there a load that nothing changes is enough. */
 enum { SPACE_GLOBAL = 1, AMD_CONSTANT = 4 };
@@ -37,19 +40,37 @@ static bool among(const char *const *names, size_t count, const char *name)
 	return false;
 }
 
+/*
+ * What their pointers are multiples of, if not said otherwise: the wire format asks it of buffers and slots, and the rest
+ * is the engine's. For NVIDIA, whose accesses have to be aligned.
+ */
+static const struct alignment {
+	const char *name;
+	uint64_t offset; /* of the member */
+	unsigned int bytes;
+} alignments[] = {
+	{ "gp_map", offsetof(struct gp_map, values), 64 },
+	{ "gp_map", offsetof(struct gp_map, keys), 8 },
+	{ "gp_region", offsetof(struct gp_region, base), 8 },
+	{ "gp_env", offsetof(struct gp_env, slots), 64 },
+};
+
 #define MAX_OPERANDS 128
 
 /* The name of the structure that an access is to; of a scalar: the type's; "" where its tag says nothing. */
-static void accessed(LLVMValueRef load, unsigned int kind, char name[64])
+static void accessed(LLVMValueRef load, unsigned int kind, char name[64], uint64_t *offset)
 {
 	LLVMValueRef tag = LLVMGetMetadata(load, kind), node[MAX_OPERANDS];
 	unsigned int length = 0;
 	const char *text;
 
 	name[0] = 0;
+	*offset = UINT64_MAX;
 	if (!tag || LLVMGetMDNodeNumOperands(tag) > MAX_OPERANDS || !LLVMGetMDNodeNumOperands(tag))
 		return;
 	LLVMGetMDNodeOperands(tag, node);
+	if (LLVMGetMDNodeNumOperands(tag) > 2 && LLVMIsAConstantInt(node[2]))
+		*offset = LLVMConstIntGetZExtValue(node[2]);
 	tag = node[0]; /* the outermost type */
 	if (!LLVMIsAMDNode(tag) || LLVMGetMDNodeNumOperands(tag) > MAX_OPERANDS ||
 	    !LLVMGetMDNodeNumOperands(tag))
@@ -80,7 +101,22 @@ static LLVMValueRef base_of(LLVMValueRef at)
 	return at;
 }
 
-static void rewrite(LLVMBuilderRef b, LLVMContextRef ctx, LLVMValueRef load, const char *name)
+static void align(LLVMContextRef ctx, LLVMValueRef load, const char *name, uint64_t offset)
+{
+	LLVMTypeRef i64 = LLVMInt64TypeInContext(ctx);
+
+	for (size_t i = 0; i < sizeof(alignments) / sizeof(*alignments); i++) {
+		const struct alignment *a = &alignments[i];
+		LLVMMetadataRef bytes = LLVMValueAsMetadata(LLVMConstInt(i64, a->bytes, 0));
+
+		if (!strcmp(a->name, name) && a->offset == offset)
+			LLVMSetMetadata(load, LLVMGetMDKindIDInContext(ctx, "align", 5),
+					LLVMMetadataAsValue(ctx, LLVMMDNodeInContext2(ctx, &bytes, 1)));
+	}
+}
+
+static void rewrite(LLVMBuilderRef b, LLVMContextRef ctx, LLVMValueRef load, const char *name,
+		    uint64_t offset)
 {
 	bool pointer = LLVMGetTypeKind(LLVMTypeOf(load)) == LLVMPointerTypeKind;
 	bool reads_constant = among(constant, sizeof(constant) / sizeof(*constant), name);
@@ -107,8 +143,11 @@ static void rewrite(LLVMBuilderRef b, LLVMContextRef ctx, LLVMValueRef load, con
 	if (reads_constant)
 		LLVMSetMetadata(again, LLVMGetMDKindIDInContext(ctx, "invariant.load", 14),
 				LLVMMetadataAsValue(ctx, LLVMMDNodeInContext2(ctx, NULL, 0)));
-	if (pointer)
+	if (pointer) {
+		if (space_constant == SPACE_GLOBAL)
+			align(ctx, again, name, offset);
 		again = LLVMBuildAddrSpaceCast(b, again, LLVMTypeOf(load), "");
+	}
 	LLVMReplaceAllUsesWith(load, again);
 	LLVMInstructionEraseFromParent(load);
 }
@@ -130,29 +169,45 @@ static void rewrite_nulls(LLVMContextRef ctx, LLVMValueRef v)
 				       LLVMConstAddrSpaceCast(LLVMConstNull(global), type));
 }
 
+/* A launch is global memory. AMD's code generation knows that of a kernel's arguments, NVIDIA's finds it out too late. */
+static void rewrite_argument(LLVMBuilderRef b, LLVMContextRef ctx, LLVMValueRef fn)
+{
+	LLVMValueRef arg = LLVMGetFirstParam(fn), known, again;
+
+	LLVMPositionBuilderBefore(b, LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(fn)));
+	known = LLVMBuildAddrSpaceCast(b, arg, LLVMPointerTypeInContext(ctx, SPACE_GLOBAL), "");
+	again = LLVMBuildAddrSpaceCast(b, known, LLVMTypeOf(arg), "");
+	LLVMReplaceAllUsesWith(arg, again);
+	LLVMSetOperand(known, 0, arg);
+}
+
 void gp_gpu_spaces(LLVMModuleRef mod)
 {
 	LLVMContextRef ctx = LLVMGetModuleContext(mod);
 	LLVMBuilderRef b = LLVMCreateBuilderInContext(ctx);
 	unsigned int kind = LLVMGetMDKindIDInContext(ctx, "tbaa", 4);
 	unsigned int copies = LLVMGetMDKindIDInContext(ctx, "tbaa.struct", 11);
+	uint64_t offset;
 	char name[64];
 
 	space_constant = strncmp(LLVMGetTarget(mod), "nvptx", 5) ? AMD_CONSTANT : SPACE_GLOBAL;
 	for (LLVMValueRef fn = LLVMGetFirstFunction(mod); fn; fn = LLVMGetNextFunction(fn)) {
+		if (space_constant == SPACE_GLOBAL && !LLVMIsDeclaration(fn) &&
+		    !strncmp(LLVMGetValueName(fn), "gp_kernel_", 10))
+			rewrite_argument(b, ctx, fn);
 		for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb)) {
 			LLVMValueRef next;
 
 			for (LLVMValueRef v = LLVMGetFirstInstruction(bb); v; v = next) {
 				next = LLVMGetNextInstruction(v);
-				accessed(v, kind, name);
+				accessed(v, kind, name, &offset);
 				LLVMSetMetadata(v, kind, NULL);
 				LLVMSetMetadata(v, copies, NULL);
 				rewrite_nulls(ctx, v);
 				if (LLVMIsALoadInst(v) && !LLVMGetVolatile(v) &&
 				    LLVMGetOrdering(v) == LLVMAtomicOrderingNotAtomic && name[0] &&
 				    !among(own, sizeof(own) / sizeof(*own), name))
-					rewrite(b, ctx, v, name);
+					rewrite(b, ctx, v, name, offset);
 			}
 		}
 	}

@@ -62,6 +62,17 @@ GP_ALWAYS uint32_t gp_lpm_bit(const uint64_t *data, uint32_t bit)
 	return data[bit / 64] >> (63 - bit % 64) & 1;
 }
 
+/* gp_lpm_key_bit() - likewise, of a key of @words; up to an IPv6 address it is in registers, which have no index. */
+GP_ALWAYS uint32_t gp_lpm_key_bit(const uint64_t *data, uint32_t words, uint32_t bit)
+{
+	uint64_t word;
+
+	if (words > 2)
+		return gp_lpm_bit(data, bit);
+	word = words > 1 && bit >= 64 ? data[1] : data[0];
+	return word >> (63 - bit % 64) & 1;
+}
+
 /* gp_lpm_match() - how many bits, up to @limit, two prefixes share. */
 GP_ALWAYS uint32_t gp_lpm_match(const struct gp_lpm_node *node, const uint64_t *data, uint32_t limit,
 				uint32_t words)
@@ -98,7 +109,7 @@ GP_ALWAYS uint32_t gp_lpm_walk(const struct gp_map *map, const uint64_t *data, u
 			found = value;
 		if (own >= max)
 			break;
-		at = gp_load32_acquire(&node->child[gp_lpm_bit(data, own)]);
+		at = gp_load32_acquire(&node->child[gp_lpm_key_bit(data, gp_words(data_size), own)]);
 	}
 	*steps += n;
 	return found;
