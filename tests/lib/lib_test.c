@@ -661,7 +661,7 @@ static void test_events(struct gpgpu_object *obj)
 	struct gpgpu_submit submit = { 0 };
 	struct gpgpu_queue *queue;
 	struct gpgpu_buffer *out;
-	struct gpgpu_job *a, *b;
+	struct gpgpu_job *a = NULL, *b = NULL;
 
 	make_buffer(4096, &out);
 	gpgpu_arg_set_buffer(spin, args, "out", out);
@@ -705,7 +705,7 @@ static void test_events(struct gpgpu_object *obj)
 /* Parts of buffers, and buffers that have one memory. */
 static void test_sharing(void)
 {
-	struct gpgpu_buffer *shared, *device, *twin, *again;
+	struct gpgpu_buffer *shared, *device, *twin = NULL, *again = NULL;
 	uint8_t *p = make_buffer(8192, &shared), *q;
 	struct gpgpu_device *other;
 	struct gpgpu_job *job;
