@@ -359,19 +359,20 @@ static int check(struct gp_gpu *gpu, uint64_t ticket, bool reset, struct gp_stam
 }
 
 /*
- * duration() - ns that a launch took, by the GPU's clock. What it wrote down a program could have written over, that
- * got out of its bounds: so no longer than since it was submitted.
+ * ended_at() - ns that a launch took, by the GPU's clock. What it wrote down a program could have written over, that
+ * got out of its bounds: so no longer than since it was submitted, and where it took no time at all that is said. (A packet
+ * that waits for all that came before lies between the two.) The engine has the host's clock to compare with.
  */
-static uint64_t duration(const struct gp_gpu *gpu, uint64_t ticket, const struct gp_stamps *stamps)
+static struct gp_gpu_end ended_at(const struct gp_gpu *gpu, uint64_t ticket, const struct gp_stamps *stamps)
 {
 	uint64_t since = gpu->slots[ticket % GP_GPU_DEPTH].since, now = (uint64_t)g_get_monotonic_time();
 	uint64_t most = (now - since + 1) * 1000;
 	double ns;
 
-	if (stamps->end <= stamps->begin)
-		return 0;
+	if (!stamps->begin || stamps->end <= stamps->begin)
+		return (struct gp_gpu_end){ .ticket = ticket, .odd = true };
 	ns = (double)(stamps->end - stamps->begin) * 1e9 / (double)gpu->tick_hz;
-	return ns < (double)most ? (uint64_t)ns : most;
+	return (struct gp_gpu_end){ .ticket = ticket, .ns = ns < (double)most ? (uint64_t)ns : most };
 }
 
 /* reap() - what has ended, in order. Return: how many, after which a loss may be known. With the queue's lock. */
@@ -402,9 +403,8 @@ static int reap(struct gp_gpu *gpu, struct gp_gpu_end *ends, uint32_t max)
 			gp_lost(gpu, ret);
 			break;
 		}
-		ends[n].ns = duration(gpu, gpu->oldest, &stamps);
-		ends[n].ticket = gpu->oldest++;
-		n++;
+		ends[n++] = ended_at(gpu, gpu->oldest, &stamps);
+		gpu->oldest++;
 		gpu->losses = 0;
 	}
 	return (int)n;

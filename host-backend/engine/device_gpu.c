@@ -9,8 +9,8 @@
  * them. So everything goes through one queue of the GPU's, and is ordered by it.
  *
  * How much is in flight: as many launches as the GPU takes, but no more slices than two take in time, so that neither a
- * pause nor another guest waits for long. One slice is always let in. What a launch took is what the GPU's clock says; that
- * is charged.
+ * pause nor another guest waits for long. One slice is always let in. What a launch took is what the GPU's clock says, within
+ * what the host's has seen (gpu_time.c); that is charged.
  *
  * Nothing waits for ever. A lane has LANE_NS by the GPU's clock (gpu_launch.c). A launch that has been the oldest for
  * LAUNCH_NS, or for PATIENCE_NS while somebody waits for its end, is told to stop, upon which lanes end at their
@@ -251,6 +251,9 @@ static void queue_launch(struct gp_device *dev, struct gpu_launch *launch, uint6
 
 	*wake = UINT64_MAX;
 	dev->launching = true;
+	launch->queued = gp_now();
+	if (!dev->in_flight)
+		gp_gpu_times_begin(&dev->times, launch->queued);
 	pthread_mutex_unlock(&dev->engine->lock);
 	err = hand_over(dev, launch);
 	pthread_mutex_lock(&dev->engine->lock);
@@ -341,13 +344,16 @@ static void take_ends(struct gp_device *dev, const struct gp_gpu_end *ends, int 
 {
 	for (int i = 0; i < num; i++) {
 		struct gpu_launch *launch;
+		uint64_t ns = 0;
 
 		pthread_mutex_lock(&dev->engine->lock);
 		launch = take_launch(dev, ends[i].ticket);
+		if (launch)
+			ns = gp_gpu_times_end(&dev->times, launch->queued, ends[i].ns, ends[i].odd, gp_now());
 		pthread_cond_signal(&dev->wake);
 		pthread_mutex_unlock(&dev->engine->lock);
 		if (launch)
-			end_launch(dev, launch, ends[i].ns, VIRTIO_GPGPU_S_OK);
+			end_launch(dev, launch, ns, VIRTIO_GPGPU_S_OK);
 	}
 }
 

@@ -55,6 +55,7 @@ struct gp_gpu_info {
 struct gp_gpu_end {
 	uint64_t ticket;
 	uint64_t ns; /* that the GPU took for it, by the GPU's clock */
+	bool odd; /* that cannot be: what the GPU had written down was written over */
 };
 
 struct gp_gpu_ops {

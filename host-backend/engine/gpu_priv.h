@@ -7,6 +7,7 @@
 
 #include "engine.h"
 #include "gpu.h"
+#include "gpu_time.h"
 #include "job.h"
 #include "map_call.h"
 
@@ -50,6 +51,7 @@ struct gpu_launch {
 	GPtrArray *looked_at; /* LOOK: of each operation, its map object or its program ... */
 	const char **texts; /* ... and the lines of that; NULL: a map */
 	uint64_t ticket;
+	uint64_t queued; /* ns when it was handed to the GPU */
 	uint64_t front; /* ns when it was seen to be the oldest that runs; 0: not yet */
 	bool looked; /* by the GPU's clock a little later, and that said ... */
 	uint64_t ticks;
@@ -120,6 +122,7 @@ struct gp_device {
 	uint32_t in_flight; /* launches */
 	bool waiting; /* the waiter waits, and does not deal with what has ended */
 	uint32_t fruitless; /* waits since a launch last ended */
+	struct gp_gpu_times times;
 	uint64_t planned_ns; /* of slices that have begun and not ended */
 	bool launching; /* the submitter is about to add one to `launches` */
 	bool full; /* the GPU takes no more until one has ended */

@@ -251,6 +251,33 @@ START_TEST(never_ran)
 }
 END_TEST
 
+/* Code out of its bounds writes over what the GPU wrote down of the launch that it is part of: that is noticed. */
+START_TEST(times_written_over)
+{
+	struct gp_gpu_end end;
+	struct args *wild;
+	uint64_t ticket;
+
+	start();
+	wild = must_alloc(sizeof(*wild), GP_GPU_MEM_HOST);
+	*wild = (struct args){
+		2, (uint32_t *)((struct gp_stamps *)gpu->stamps->range.base + gpu->next % GP_GPU_DEPTH),
+		copy.in
+	};
+	ck_assert_uint_eq(offsetof(struct gp_stamps, begin), 0);
+	copy.in[1] = 0x10000000; /* times 3 for the upper half: long after the end */
+	ck_assert_int_eq(launch(copy.code, wild, 2, &ticket), 0);
+	ck_assert_int_eq(wait_one(&end), 1);
+	ck_assert_uint_eq(end.ticket, ticket);
+	ck_assert(end.odd);
+	ck_assert_int_eq(launch(copy.code, copy.args, copy.count, &ticket), 0);
+	ck_assert_int_eq(wait_one(&end), 1);
+	ck_assert(!end.odd);
+	ck_assert_uint_gt(end.ns, 0);
+	close_card();
+}
+END_TEST
+
 /* Somebody else's launch is ended by the driver, again and again. */
 static void others(bool fence_errors)
 {
@@ -471,6 +498,7 @@ int main(int argc, char **argv)
 	tcase_add_test(tc, no_memory_now);
 	tcase_add_test(tc, no_end_of_it);
 	tcase_add_test(tc, never_ran);
+	tcase_add_test(tc, times_written_over);
 	tcase_add_test(tc, others_fault);
 	tcase_add_test(tc, others_fault_old_driver);
 	tcase_add_loop_test(tc, each_ioctl, 0, FAILURES);

@@ -121,6 +121,7 @@ static void run_first(struct gp_gpu *gpu)
 {
 	struct queued q = gpu->queue[gpu->head];
 	uint64_t start = 0, lanes = gp_mock_plan.vandal || !q.launch ? 1 : q.launch->count;
+	bool odd = gp_mock_plan.vandal;
 
 	if (gp_mock_plan.lose && !gp_mock_plan.lose_after) {
 		lose(gpu, gp_mock_plan.lose);
@@ -130,6 +131,9 @@ static void run_first(struct gp_gpu *gpu)
 		gp_mock_plan.lose_after--;
 	if (gp_mock_plan.vandal) {
 		vandalise(gpu);
+		pthread_mutex_unlock(&gpu->lock);
+		sleep_us(gp_mock_plan.took_us);
+		pthread_mutex_lock(&gpu->lock);
 		goto ended;
 	}
 	pthread_mutex_unlock(&gpu->lock);
@@ -141,6 +145,8 @@ static void run_first(struct gp_gpu *gpu)
 		lanes_move(&q.copy);
 	start = time_ns(CLOCK_THREAD_CPUTIME_ID) - start + gp_mock_plan.took_us * 1000ull;
 	sleep_us(gp_mock_plan.took_us);
+	if (gp_mock_plan.claims_none)
+		start = 1;
 	if (q.launch)
 		lanes_scribble(q.launch);
 	pthread_mutex_lock(&gpu->lock);
@@ -152,7 +158,7 @@ ended:
 	gpu->counts.launches++;
 	gpu->counts.copies += !q.launch;
 	gpu->counts.lanes += lanes;
-	gpu->ends[gpu->num_ends++] = (struct gp_gpu_end){ .ticket = q.ticket, .ns = start };
+	gpu->ends[gpu->num_ends++] = (struct gp_gpu_end){ .ticket = q.ticket, .ns = start, .odd = odd };
 	pthread_cond_broadcast(&gpu->ended);
 }
 

@@ -24,6 +24,7 @@ struct gp_mock_plan {
 	uint32_t cpus; /* 0: the engine's choice */
 	uint32_t delay_us; /* before each launch */
 	uint32_t took_us; /* that each takes in any case, by all clocks */
+	bool claims_none; /* each is said to have taken 1 ns, whatever it took */
 	bool no_share; /* share() fails */
 	uint32_t fail_alloc; /* that many calls of alloc() for HOST memory return NULL ... */
 	uint32_t fail_alloc_device; /* ... and for DEVICE memory */
@@ -37,7 +38,7 @@ struct gp_mock_plan {
 	bool no_copy; /* copy() does none */
 	/*
 	 * As where programs got out of their bounds: launches do nothing of what they are to do, but write all over HOST memory, that
-	 * of launches to come too. 1: random bytes; 0x100 and more: the low byte of it.
+	 * of launches to come and their own times too, so that those cannot be. 1: random bytes; 0x100 and more: the low byte of it.
 	 */
 	uint32_t vandal;
 };

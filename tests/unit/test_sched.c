@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * test_sched.c - the scheduler on a virtual clock: shares, caps, newcomers, idlers, contexts.
+ * test_sched.c - the scheduler on a virtual clock: shares, caps, newcomers, idlers, contexts; and what a GPU's launches are
+ * charged by two clocks.
  *
  * A small simulation: servers pick slices and end them at times that the test decides. No real time, so the
  * results are the same on every machine.
@@ -8,6 +9,7 @@
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
+#include "engine/gpu_time.h"
 #include "engine/sched.h"
 
 #define MS	    1000000ull
@@ -345,6 +347,73 @@ START_TEST(empty)
 }
 END_TEST
 
+/* Launches of a GPU: when each was queued and seen to have ended, what the GPU says, and what is charged. All in ms. */
+struct launch_row {
+	uint64_t queued, ended, said, charged;
+	bool odd;
+};
+
+static void check_times(const struct launch_row *rows, size_t count)
+{
+	struct gp_gpu_times times = { 0 };
+	uint64_t last = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct launch_row *r = &rows[i];
+		uint64_t ns;
+
+		if (r->queued >= last)
+			gp_gpu_times_begin(&times, r->queued * MS);
+		ns = gp_gpu_times_end(&times, r->queued * MS, r->said * MS, r->odd, r->ended * MS);
+		ck_assert_msg(ns == r->charged * MS, "row %zu: %.3f", i, (double)ns / MS);
+		last = r->ended;
+	}
+}
+
+START_TEST(gpu_times)
+{
+	static const struct launch_row rows[] = {
+		{ 10, 20, 8, 8, false }, /* honest */
+		{ 20, 30, 15, 10, false }, /* no more than there was */
+		{ 40, 80, 1, 5, false }, /* others' work took the rest, or it lies */
+		{ 100, 140, 30, 30, false }, /* three in the queue; the second seen to have ended late */
+		{ 101, 140, 5, 5, false },   { 102, 148, 9, 9, false },
+		{ 103, 150, 100, 6, false }, /* what is left of 50 */
+		{ 160, 200, 0, 40, true }, /* written over: everything ... */
+		{ 210, 220, 1, 10, false }, /* ... and from then on */
+		{ 230, 240, 20, 10, false }, { 231, 241, 1, 1, false },
+		{ 250, 250, 5, 0, false }, /* a clock that stands still */
+	};
+
+	check_times(rows, sizeof(rows) / sizeof(*rows));
+}
+END_TEST
+
+/* Whatever is said, all that is charged for is time that has gone by, and enough of it. */
+START_TEST(gpu_times_lies)
+{
+	uint64_t at = 1000, seed = 1, charged = 0, busy = 0, end;
+	struct gp_gpu_times times = { 0 };
+
+	for (int i = 0; i < 100000; i++) {
+		uint64_t took;
+
+		seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+		took = seed >> 44;
+		if (i % 7 == 0)
+			at += 5000;
+		if (i % 7 == 0)
+			gp_gpu_times_begin(&times, at);
+		end = at + took;
+		charged += gp_gpu_times_end(&times, at, seed >> (seed & 63), false, end);
+		busy += took;
+		at = end;
+	}
+	ck_assert_uint_le(charged, busy);
+	ck_assert_uint_ge(charged, busy / (GP_GPU_OTHERS + 1));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("sched");
@@ -364,6 +433,8 @@ int main(void)
 	tcase_add_test(tc, contexts);
 	tcase_add_test(tc, counters);
 	tcase_add_test(tc, empty);
+	tcase_add_test(tc, gpu_times);
+	tcase_add_test(tc, gpu_times_lies);
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

@@ -447,6 +447,56 @@ START_TEST(out_of_bounds_everywhere)
 }
 END_TEST
 
+/* What the host has seen to go by is charged, whatever a program out of its bounds makes of the GPU's own figures. */
+static uint64_t charged_for(uint32_t jobs)
+{
+	struct gpgpu_stats before, after;
+
+	gpgpu_session_stats(wire_session(client), &before);
+	for (uint32_t i = 0; i < jobs; i++)
+		wire_answer_free(wire_wait(client, dispatch_add(CTX, next_point(), 64, 0, 1)));
+	gpgpu_session_stats(wire_session(client), &after);
+	return after.device_ns - before.device_ns;
+}
+
+START_TEST(time_is_charged)
+{
+	check_ok(add(10, 1));
+	gp_mock_plan.took_us = 8000;
+	ck_assert_uint_ge(charged_for(4), 32000000);
+	/* A lie that could be true: one part in eight, at least. */
+	gp_mock_plan.claims_none = true;
+	ck_assert_uint_ge(charged_for(4), 4000000);
+	gp_mock_plan.claims_none = false;
+	/* One that could not: all, and from then on of every launch. */
+	gp_mock_plan.vandal = 0x100;
+	ck_assert_uint_ge(charged_for(4), 32000000);
+	gp_mock_plan.vandal = 0;
+	gp_mock_plan.claims_none = true;
+	ck_assert_uint_ge(charged_for(4), 32000000);
+	gp_mock_plan.claims_none = false;
+	works();
+}
+END_TEST
+
+/* A cap holds against such programs. */
+START_TEST(caps_hold)
+{
+	struct gpgpu_quota quota = { .weight = 100, .cap = 1000 };
+	uint64_t from, jobs = 0;
+
+	check_ok(add(10, 1));
+	gp_mock_plan.took_us = 4000;
+	gp_mock_plan.vandal = 0x100;
+	gpgpu_session_set_quota(wire_session(client), &quota);
+	for (from = now_ns(); now_ns() - from < 600000000; jobs++)
+		wire_answer_free(wire_wait(client, dispatch_add(CTX, next_point(), 64, 0, 1)));
+	/* A tenth of 150 and what may have been saved up; without a cap it were all of them. */
+	ck_assert_uint_le(jobs, 25);
+	gp_mock_plan.vandal = 0;
+}
+END_TEST
+
 /* Without a clock programs see a time that stands still, and everything else is as it was. */
 START_TEST(no_clock)
 {
@@ -516,6 +566,8 @@ int main(void)
 	tcase_add_test(tc, shares_one_by_one);
 	tcase_add_loop_test(tc, copies_by_engine, 0, G_N_ELEMENTS(copies));
 	tcase_add_test(tc, out_of_bounds_everywhere);
+	tcase_add_test(tc, time_is_charged);
+	tcase_add_test(tc, caps_hold);
 	tcase_add_test(none, nothing_there);
 	tcase_set_timeout(none, 60);
 	tcase_add_test(none, copies_within_limit);
