@@ -4,9 +4,9 @@
  *
  * How it works: two threads. The submitter takes chunks of jobs from the scheduler, makes launches of them
  * (gpu_slice.c) and queues them. The waiter waits for launches to end, takes out what they bring, and settles. What a slice
- * needs beyond its first launch (tail calls, a look at what programs have left) the waiter puts on `ready`, and the
- * guest's operations on maps (gpu_calls.c) come on `calls`; both go before another slice, the latter taking turns with
- * them. So everything goes through one queue of the GPU's, and is ordered by it.
+ * needs beyond its first launch (tail calls, a look at what programs have left) the waiter puts on `ready`, which goes before
+ * another slice. The guest's operations on maps (gpu_calls.c) are slices, too. So everything goes through one queue of the
+ * GPU's, and is ordered by it.
  *
  * How much is in flight: as many launches as the GPU takes, but no more slices than two take in time, so that neither a
  * pause nor another guest waits for long. One slice is always let in. What a launch took is what the GPU's clock says, within
@@ -23,8 +23,8 @@
  * do with those that have ended, nor a host that gives us no processor, makes a GPU a lost one.
  *
  * The kernel of map operations is large. The compiler has it ready (jit/kernels.h), but may be starting, and nobody who
- * starts a virtual machine should wait for that: it is loaded by a thread of its own, and what needs it waits (`calls`,
- * `later`), but neither the submitter nor the waiter does. It is asked for MAKE_TRIES times in all before the device is given
+ * starts a virtual machine should wait for that: it is loaded by a thread of its own, and what needs it waits (`later`;
+ * operations on maps, of which the scheduler is not told before), but neither the submitter nor the waiter does. It is asked for MAKE_TRIES times in all before the device is given
  * up. A look for what programs have left is given up where somebody waits for its slice.
  *
  * Loss: operations return -ENODEV. The waiter answers what was in flight with S_DEVICE_LOST, and asks the GPU to recover. If
@@ -105,11 +105,15 @@ static void make_ready(struct gp_device *dev, struct list *from)
 /* Those that have waited for a map kernel, or do so in vain. Engine's lock. */
 static void try_later(struct gp_device *dev)
 {
-	struct list later;
+	struct list later, *pos;
 
 	list_init(&later);
 	move_all(&dev->later, &later);
 	make_ready(dev, &later);
+	if (!dev->map_kernel && !dev->gone)
+		return;
+	list_for_each(pos, &dev->engine->sessions)
+		gp_calls_start(container_of(pos, struct gpgpu_session, engine_link), gp_now());
 }
 
 /* A launch has ended, or will not for what @status says. No lock held. */
@@ -133,25 +137,18 @@ static void end_launch(struct gp_device *dev, struct gpu_launch *launch, uint64_
 	pthread_mutex_unlock(&dev->engine->lock);
 }
 
-/* Takes a chunk of some job. Engine's lock held, not all the time. Return: whether there was one. */
-static bool begin_slice(struct gp_device *dev, uint64_t *wake)
+/* Launches of a chunk of @job. Engine's lock held, not all the time. */
+static void begin_slice(struct gp_device *dev, struct gp_job *job, const struct gp_sched_grant *grant,
+			uint64_t now)
 {
 	struct gpgpu_engine *engine = dev->engine;
-	struct gp_sched_entry *entry;
-	struct gpu_slice *slice;
-	struct gp_sched_grant grant;
-	uint64_t now = gp_now();
+	struct gpu_slice *slice = g_new0(struct gpu_slice, 1);
 	struct list ready;
 
-	entry = gp_sched_pick(&engine->sched, now, &grant, wake);
-	if (!entry)
-		return false;
-	slice = g_new0(struct gpu_slice, 1);
-	slice->grant = grant;
-	slice->job = container_of(entry, struct gp_job, entry);
-	gp_job_take(slice->job, engine->slice_ns, &slice->chunk, now);
-	slice->chunk.phase = gp_slice_begin(slice->job->session);
-	dev->planned_ns += grant.estimate;
+	slice->grant = *grant;
+	slice->job = job;
+	gp_job_take(job, engine->slice_ns, &slice->chunk, now);
+	slice->chunk.phase = gp_slice_begin(job->session);
 	if (dev->gone) {
 		slice->status = VIRTIO_GPGPU_S_DEVICE_LOST;
 		slice->reason = dev->lost_reason;
@@ -164,60 +161,32 @@ static bool begin_slice(struct gp_device *dev, uint64_t *wake)
 
 	pthread_mutex_lock(&engine->lock);
 	make_ready(dev, &ready);
-	return true;
-}
-
-/* Answers the first of the calls without doing it. Engine's lock held, not all the time. */
-static void refuse_call(struct gp_device *dev, uint32_t status)
-{
-	struct list *link = list_pop(&dev->calls);
-
-	pthread_mutex_unlock(&dev->engine->lock);
-	gp_map_call_ended(container_of(link, struct gp_map_call, link), status, gp_gpu_reason(dev, status));
-	pthread_mutex_lock(&dev->engine->lock);
-}
-
-/* Engine's lock held, not all the time. */
-static void begin_calls(struct gp_device *dev)
-{
-	struct gpgpu_engine *engine = dev->engine;
-	struct gpu_launch *launch;
-	struct list calls;
-
-	if (dev->gone) {
-		refuse_call(dev, VIRTIO_GPGPU_S_DEVICE_LOST);
-		return;
-	}
-
-	list_init(&calls);
-	move_all(&dev->calls, &calls);
-	pthread_mutex_unlock(&engine->lock);
-	launch = gp_gpu_calls_launch(dev, &calls);
-	pthread_mutex_lock(&engine->lock);
-	move_all(&dev->calls, &calls);
-	move_all(&calls, &dev->calls);
-	if (launch)
-		list_add_tail(&dev->ready, &launch->link);
-	else
-		refuse_call(dev, VIRTIO_GPGPU_S_NO_MEMORY);
 }
 
 /* More work for `ready`. Engine's lock held, not all the time. Return: false if there is none now. */
 static bool find_work(struct gp_device *dev, uint64_t *wake)
 {
-	bool slices = !dev->planned_ns || dev->planned_ns < 2 * dev->engine->slice_ns || dev->gone;
-	bool calls = !list_empty(&dev->calls) && (dev->map_kernel || dev->gone);
+	struct gpgpu_engine *engine = dev->engine;
+	struct gp_sched_entry *entry;
+	struct gp_sched_grant grant;
+	struct gpu_launch *launch;
+	uint64_t now = gp_now();
 
 	*wake = UINT64_MAX;
-	if (calls && (dev->calls_turn || !dev->engine->sched.entries)) {
-		dev->calls_turn = false;
-		begin_calls(dev);
+	if (dev->planned_ns >= 2 * engine->slice_ns && !dev->gone)
+		return false;
+	entry = gp_sched_pick(&engine->sched, now, &grant, wake);
+	if (!entry)
+		return false;
+	dev->planned_ns += grant.estimate;
+	if (entry->kind == GP_ENTRY_JOB) {
+		begin_slice(dev, container_of(entry, struct gp_job, entry), &grant, now);
 		return true;
 	}
-	dev->calls_turn = true;
-	if (slices && begin_slice(dev, wake))
-		return true;
-	return calls && !list_empty(&dev->calls);
+	launch = gp_gpu_calls_begin(dev, container_of(entry, struct gpgpu_session, calls.entry), &grant);
+	if (launch)
+		list_add_tail(&dev->ready, &launch->link);
+	return true;
 }
 
 /* Engine's lock held, not all the time. */
@@ -413,7 +382,7 @@ static void deal_with_loss(struct gp_device *dev)
 		dev->lost_fn(dev->lost_opaque, loss, !back || !contents, say(loss, dev->hung, contents));
 	pthread_mutex_lock(&dev->engine->lock);
 	dev->lost = false;
-	dev->gone = !back || !contents;
+	dev->gone = !back || !contents || dev->map_kernel_failed;
 	if (dev->gone)
 		dev->lost_reason = VIRTIO_GPGPU_R_WORKER_DIED;
 	try_later(dev);
@@ -527,7 +496,9 @@ static bool gpu_watch(struct gp_device *dev, uint64_t now)
 static void gpu_map_call(struct gp_device *dev, struct gp_map_call *call)
 {
 	pthread_mutex_lock(&dev->engine->lock);
-	list_add_tail(&dev->calls, &call->link);
+	gp_calls_add(call);
+	if (dev->map_kernel || dev->gone)
+		gp_calls_start(call->session, gp_now());
 	gp_timer_wake(dev->engine); /* it watches over what runs */
 	pthread_cond_signal(&dev->wake);
 	pthread_mutex_unlock(&dev->engine->lock);
@@ -574,7 +545,6 @@ static struct gp_device *gpu_create(struct gpgpu_engine *engine, const struct gp
 	list_init(&dev->launches);
 	list_init(&dev->ready);
 	list_init(&dev->later);
-	list_init(&dev->calls);
 	dev->gpu = dev->ops->open(where, &dev->info, error);
 	if (!dev->gpu) {
 		g_free(dev);

@@ -15,6 +15,7 @@
 #include "fibers.h"
 #include "gpu.h"
 #include "job.h"
+#include "map_call.h"
 #include "rt/clock.h"
 
 #define DEFAULT_SLICE_US    2000u
@@ -67,7 +68,7 @@ static bool check_jobs(struct gpgpu_engine *engine, uint64_t now)
 		list_init(&done);
 		pthread_mutex_lock(&s->lock);
 		if (!s->closed)
-			jobs |= gp_jobs_check_time(s, now, &done);
+			jobs |= gp_jobs_check_time(s, now, &done) | gp_calls_check_time(s, now, &done);
 		gp_session_unlock(s, &done);
 	}
 	return jobs;

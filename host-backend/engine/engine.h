@@ -77,6 +77,21 @@ struct gp_request {
 	uint8_t bytes[]; /* the copy of what the guest sent */
 };
 
+/* What a struct gp_sched_entry is part of. */
+enum gp_entry_kind {
+	GP_ENTRY_JOB, /* struct gp_job */
+	GP_ENTRY_CALLS, /* struct gp_calls */
+};
+
+/* Operations on maps that a device is to do and has not begun; shared with jobs as one more context. Engine's lock. */
+struct gp_calls {
+	struct list waiting; /* struct gp_map_call, in the order in which they came */
+	uint32_t num_waiting;
+	struct gp_sched_queue queue;
+	struct gp_sched_entry entry; /* queued while something waits that the device can do */
+	uint64_t op_ns; /* that an operation usually takes */
+};
+
 struct gpgpu_session {
 	struct gpgpu_engine *engine;
 	char *name;
@@ -101,7 +116,7 @@ struct gpgpu_session {
 	struct list answered; /* requests answered while paused */
 	struct list jobs; /* not ended */
 	uint32_t num_jobs;
-	uint32_t num_calls; /* operations on maps that a device has and has not answered */
+	uint32_t num_calls; /* operations on maps that are a device's and were not answered, those waiting included */
 	uint64_t job_bytes;
 	struct list heads; /* jobs that are the first of their timeline, HELD, and to be looked at */
 	GSequence *waiting; /* struct gp_wait of the others that are the first and HELD, by their point */
@@ -137,6 +152,7 @@ struct gpgpu_session {
 	/* engine's lock */
 	struct list engine_link;
 	struct gp_sched_tenant tenant;
+	struct gp_calls calls;
 	uint32_t slices; /* running now */
 	uint32_t phase, phase_slices[2]; /* retire.c */
 	bool waited_for; /* somebody waits for slices to become 0 */

@@ -42,12 +42,14 @@ struct gpu_launch {
 	struct gp_program *prog; /* PACKETS */
 	struct gp_launch_copy copy; /* COPY */
 	bool by_engine; /* COPY: by the GPU's engine for that */
-	uint32_t num; /* PACKETS: packets, or parts */
+	uint32_t num; /* PACKETS: packets, or parts; CALLS: operations */
 	struct gp_launch_part *parts; /* PACKETS with parts; else NULL */
 	uint32_t *part_of; /* the job's parts, by those of the launch */
 	uint32_t *order; /* PACKETS without parts: which of the slice; NULL: all, one after the other */
 	struct gp_map_op *ops; /* LOOK, CALLS */
-	struct list calls; /* CALLS */
+	struct list calls; /* CALLS: of ... */
+	struct gpgpu_session *session;
+	struct gp_sched_grant grant;
 	GPtrArray *looked_at; /* LOOK: of each operation, its map object or its program ... */
 	const char **texts; /* ... and the lines of that; NULL: a map */
 	uint64_t ticket;
@@ -118,7 +120,6 @@ struct gp_device {
 	struct list launches; /* queued on the GPU, oldest first */
 	struct list ready; /* to be queued before anything new */
 	struct list later; /* when there is a map kernel */
-	struct list calls; /* struct gp_map_call */
 	uint32_t in_flight; /* launches */
 	bool waiting; /* the waiter waits, and does not deal with what has ended */
 	uint32_t fruitless; /* waits since a launch last ended */
@@ -126,7 +127,6 @@ struct gp_device {
 	uint64_t planned_ns; /* of slices that have begun and not ended */
 	bool launching; /* the submitter is about to add one to `launches` */
 	bool full; /* the GPU takes no more until one has ended */
-	bool calls_turn; /* after a slice; so that neither keeps the other waiting */
 	bool lost; /* the waiter has to deal with that */
 	bool hung; /* because a launch does not end */
 	bool gone; /* for good */
@@ -228,8 +228,12 @@ void gp_gpu_forget(struct gp_device *dev, struct gp_job *job);
 
 /* gpu_calls.c */
 
-/* gp_gpu_calls_launch() - as many of @calls as go into one launch, which may be none without memory. */
-struct gpu_launch *gp_gpu_calls_launch(struct gp_device *dev, struct list *calls);
+/*
+ * gp_gpu_calls_begin() - a launch of what waits of @s, whose entry was picked with @grant. Engine's lock held, not all the time.
+ * Return: NULL where they were answered without one, since there is no memory or the device is gone.
+ */
+struct gpu_launch *gp_gpu_calls_begin(struct gp_device *dev, struct gpgpu_session *s,
+				      const struct gp_sched_grant *grant);
 /* gp_gpu_calls_ended() - answer them. @launch is freed. No lock held. */
 void gp_gpu_calls_ended(struct gp_device *dev, struct gpu_launch *launch, uint64_t ns, uint32_t status);
 

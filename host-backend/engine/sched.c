@@ -343,6 +343,7 @@ void gp_sched_entry_init(struct gp_sched_entry *entry)
 	list_init(&entry->link);
 	entry->queue = NULL;
 	entry->estimate = 0;
+	entry->kind = 0;
 }
 
 /* A queue that had no entries has some. */
@@ -556,17 +557,4 @@ void gp_sched_settle(struct gp_sched *sched, const struct gp_sched_grant *grant,
 		refill(sched, tenant, now);
 	}
 	set_state(tenant, now);
-}
-
-void gp_sched_charge(struct gp_sched *sched, struct gp_sched_tenant *tenant, uint64_t ns, uint64_t now)
-{
-	/* One that was idle has no old credit to pay with. */
-	if (!tenant->flow.running && !expected(&tenant->flow, now))
-		catch_up(sched, tenant);
-	tenant->flow.start += scaled(ns, tenant->weight);
-	tenant->device_ns += ns;
-	if (tenant->cap < GP_SCHED_NO_CAP) {
-		tenant->budget -= (int64_t)ns;
-		refill(sched, tenant, now);
-	}
 }

@@ -4,7 +4,8 @@
  *
  * The caller owns all structures and one lock around every call; the scheduler owns neither threads
  * nor a clock: `now` is passed in (nanoseconds, monotonic), so that tests run on a virtual one.
- * Tenants are sessions; queues are contexts of a session; entries are jobs that have work to hand out.
+ * Tenants are sessions; queues are contexts of a session, and on a GPU one for its operations on maps; entries are jobs
+ * that have work to hand out, and what waits of such operations.
  */
 #ifndef GPGPU_SCHED_H
 #define GPGPU_SCHED_H
@@ -67,6 +68,7 @@ struct gp_sched_entry {
 	struct list link; /* in gp_sched_queue.entries */
 	struct gp_sched_queue *queue;
 	uint64_t estimate; /* ns that its next slice will probably take */
+	uint8_t kind; /* the caller's: what it is part of */
 };
 
 /* What was charged when a slice was picked, to be settled when it has ended. */
@@ -114,8 +116,5 @@ struct gp_sched_entry *gp_sched_pick(struct gp_sched *sched, uint64_t now, struc
 
 /* gp_sched_settle() - a slice has ended and took @ns of device time. */
 void gp_sched_settle(struct gp_sched *sched, const struct gp_sched_grant *grant, uint64_t ns, uint64_t now);
-
-/* gp_sched_charge() - @tenant had @ns of device time outside of any slice. */
-void gp_sched_charge(struct gp_sched *sched, struct gp_sched_tenant *tenant, uint64_t ns, uint64_t now);
 
 #endif

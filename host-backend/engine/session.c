@@ -19,7 +19,7 @@
 #include <string.h>
 #include "engine.h"
 #include "job.h"
-#include "map.h"
+#include "map_call.h"
 #include "retire.h"
 
 static const struct gpgpu_limits limit_default = {
@@ -118,6 +118,7 @@ struct gpgpu_session *gpgpu_session_new(struct gpgpu_engine *engine,
 
 	pthread_mutex_lock(&engine->lock);
 	gp_sched_tenant_add(&engine->sched, &s->tenant, quota.weight, quota.cap, gp_now());
+	gp_calls_init(s);
 	list_add_tail(&engine->sessions, &s->engine_link);
 	pthread_mutex_unlock(&engine->lock);
 
@@ -234,10 +235,10 @@ void gpgpu_session_uncork(struct gpgpu_session *s)
 	pthread_mutex_unlock(&engine->lock);
 }
 
-/* Waits until no thread executes or delivers, and no device operates on a map; session's lock held. */
+/* Waits until no thread executes or delivers, and no device operates on a map; what was not begun stays. Session's lock held. */
 static void wait_not_busy(struct gpgpu_session *s)
 {
-	while (s->busy || s->num_calls)
+	while (s->busy || s->num_calls > gp_calls_waiting(s))
 		pthread_cond_wait(&s->changed, &s->lock);
 }
 
@@ -324,6 +325,7 @@ static void drain(struct gpgpu_session *s)
 		list_add_tail(&done, link);
 	gp_jobs_end_early(s, NULL, reset, &done);
 	gp_compiles_cancel(s, NULL, reset, &done);
+	gp_calls_cancel(s, reset, &done);
 	while ((link = list_pop(&s->deferred)))
 		gp_answer(s, container_of(link, struct gp_request, link), reset, &done);
 	gp_session_unlock(s, &done);
@@ -359,6 +361,7 @@ void gpgpu_session_free(struct gpgpu_session *s)
 	engine = s->engine;
 	drain(s);
 	pthread_mutex_lock(&engine->lock);
+	gp_calls_free(s);
 	gp_sched_tenant_remove(&engine->sched, &s->tenant);
 	list_del(&s->engine_link);
 	pthread_mutex_unlock(&engine->lock);

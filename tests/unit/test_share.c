@@ -340,6 +340,39 @@ START_TEST(contexts)
 }
 END_TEST
 
+/*
+ * A guest's operations on maps are one more context (engine/map_call.h): one slice of whatever waits, which is between one
+ * operation and 64, and the next when those have been answered. Beside jobs they get their guest's weight and no more, and
+ * less where those slices are shorter than the pause behind them.
+ */
+START_TEST(map_operations)
+{
+	static const uint32_t weights[] = { 20, 100, 300 };
+
+	for (uint32_t i = 0; i < sizeof(weights) / sizeof(*weights); i++) {
+		struct gp_sched_tenant *t;
+		struct client *maps, *jobs, *own;
+
+		start(0);
+		t = tenant(weights[i]);
+		maps = client(t, 1, 20 * US, 20 * US);
+		maps->jitter = 63 * 20 * US;
+		jobs = client(tenant(100), 4, 5 * MS, 0);
+		run(10000 * MS);
+		ck_assert_msg(ratio(maps, jobs) < 1.03 * weights[i] / 100, "%.4f", ratio(maps, jobs));
+		ck_assert_msg(ratio(maps, jobs) > 0.55 * weights[i] / 100, "%.4f", ratio(maps, jobs));
+		check_busy(0.9);
+		/* Beside jobs of its own: half of what the guest has. */
+		own = client(t, 2, 3 * MS, 0);
+		maps->served = jobs->served = 0;
+		run(10000 * MS);
+		ck_assert_uint_gt((maps->served + own->served) * 100, jobs->served * weights[i] * 94 / 100);
+		ck_assert_uint_lt((maps->served + own->served) * 100, jobs->served * weights[i] * 106 / 100);
+		ck_assert_msg(ratio(maps, own) < 1.05 && ratio(maps, own) > 0.8, "%.4f", ratio(maps, own));
+	}
+}
+END_TEST
+
 /* Whoever was away gets its share from when it is back, and nothing for the time before. */
 START_TEST(idle_periods)
 {
@@ -470,6 +503,7 @@ int main(void)
 	tcase_add_test(tc, unlike_lengths);
 	tcase_add_test(tc, three);
 	tcase_add_test(tc, contexts);
+	tcase_add_test(tc, map_operations);
 	tcase_add_test(tc, idle_periods);
 	tcase_add_test(tc, nothing_to_win);
 	tcase_add_test(tc, cpus);

@@ -283,6 +283,7 @@ END_TEST
 /* One job at a time, each sent when the one before has been answered, until @until. */
 struct chain {
 	struct wire_client *c;
+	bool maps; /* operations on maps instead */
 	uint64_t until;
 };
 
@@ -294,6 +295,10 @@ static void *run_chain(void *opaque)
 		{ VIRTIO_GPGPU_ARG_VALUE, 0, 1, 0 },
 	};
 
+	for (uint32_t key = 1; chain->maps && now_ns() < chain->until;)
+		check_status(wire_map_op(chain->c, VIRTIO_GPGPU_CMD_MAP_LOOKUP, CTX, MAP_HASH, &key, 4, NULL,
+					 0, 0, NULL),
+			     NOT_FOUND);
 	for (uint64_t seq; (seq = now_ns()) < chain->until;)
 		wire_answer_free(wire_wait(chain->c, wire_dispatch(chain->c, CTX,
 								   (struct wire_point){ 60, seq, NULL, 0 },
@@ -302,9 +307,9 @@ static void *run_chain(void *opaque)
 	return NULL;
 }
 
-static double share_of_first(uint64_t ms)
+static double share_of_first(uint64_t ms, bool maps)
 {
-	struct chain chains[2] = { { client, 0 }, { new_client(0, 100), 0 } };
+	struct chain chains[2] = { { client, false, 0 }, { new_client(0, 100), maps, 0 } };
 	uint64_t used[2] = { 0, 0 };
 	struct gpgpu_stats stats;
 	pthread_t threads[2];
@@ -327,9 +332,21 @@ static double share_of_first(uint64_t ms)
 	return (double)used[0] / (double)used[1];
 }
 
+static uint64_t send_lookup(uint32_t key)
+{
+	struct {
+		struct virtio_gpgpu_req_map_op op;
+		uint32_t key, pad;
+	} req = { .op = { .id = MAP_HASH, .key_size = 4 }, .key = key };
+
+	wire_hdr(&req, VIRTIO_GPGPU_CMD_MAP_LOOKUP, CTX, sizeof(req));
+	return wire_submit(client, GPGPU_QUEUE_CONTROL, &req, sizeof(req), 4096);
+}
+
 /*
  * Weights hold for those, too, who have nothing queued when their job ends. On a clock of its own that is shown in
- * tests/unit/test_share.c; here threads do it, on a host that may have no time for them: any of several tries will do.
+ * tests/unit/test_share.c; here threads do it, on a host that may have no time for them: any of several tries will do. The
+ * second time one of them only has operations on maps.
  */
 START_TEST(shares_one_by_one)
 {
@@ -339,8 +356,46 @@ START_TEST(shares_one_by_one)
 	gpgpu_session_set_quota(wire_session(client), &quota);
 	gp_mock_plan.took_us = 10000;
 	for (int i = 0; i < 8 && (share < 2.5 || share > 3.5); i++)
-		share = share_of_first(1000);
+		share = share_of_first(1000, _i);
 	ck_assert_msg(share >= 2.5 && share <= 3.5, "3:1 became %.2f", share);
+}
+END_TEST
+
+/* Operations on maps that wait for their share: neither a pause nor a reset waits with them, and neither loses one. */
+START_TEST(map_operations_wait)
+{
+	struct gpgpu_quota quota = { .cap = 1 };
+	struct wire_answer *a;
+	uint64_t start, ticket;
+
+	works();
+	gp_mock_plan.took_us = 50000;
+	gpgpu_session_set_quota(wire_session(client), &quota);
+	check_ok(add(64, 1));
+	for (int reset = 0; reset < 2; reset++) {
+		start = now_ns();
+		ticket = send_lookup(7);
+		sleep_ms(100);
+		ck_assert_ptr_null(wire_poll(client, ticket));
+		gpgpu_session_quiesce(wire_session(client));
+		ck_assert_ptr_null(wire_poll(client, ticket));
+		if (reset) {
+			gpgpu_session_reset(wire_session(client), 0, 2);
+			ck_assert_uint_lt(now_ns() - start, 5000000000ull);
+		}
+		gpgpu_session_resume(wire_session(client));
+		if (!reset) {
+			sleep_ms(50);
+			ck_assert_ptr_null(wire_poll(client, ticket));
+			gpgpu_session_set_quota(wire_session(client), &(struct gpgpu_quota){ .weight = 1 });
+		}
+		a = wire_wait(client, ticket);
+		ck_assert_uint_eq(a->resp->hdr.status, reset ? VIRTIO_GPGPU_S_CANCELLED : VIRTIO_GPGPU_S_OK);
+		wire_answer_free(a);
+		gpgpu_session_set_quota(wire_session(client), &quota);
+		if (!reset)
+			check_ok(add(64, 1));
+	}
 }
 END_TEST
 
@@ -563,7 +618,8 @@ int main(void)
 	tcase_add_test(tc, hangs);
 	tcase_add_test(tc, pauses);
 	tcase_add_test(tc, no_clock);
-	tcase_add_test(tc, shares_one_by_one);
+	tcase_add_loop_test(tc, shares_one_by_one, 0, 2);
+	tcase_add_test(tc, map_operations_wait);
 	tcase_add_loop_test(tc, copies_by_engine, 0, G_N_ELEMENTS(copies));
 	tcase_add_test(tc, out_of_bounds_everywhere);
 	tcase_add_test(tc, time_is_charged);
