@@ -150,6 +150,49 @@ START_TEST(hang)
 }
 END_TEST
 
+/*
+ * The driver resets one ring instead of the card: nobody is guilty by its books, but whose launch hung is, and all behind it on
+ * the queue fails with it. Others do not notice.
+ */
+START_TEST(ring_reset)
+{
+	struct gp_gpu *mine, *other;
+	struct gp_gpu_end end;
+	struct copy theirs;
+	struct gate gate;
+	uint64_t ticket;
+
+	control("timeout 300");
+	control("recovery ring");
+	start();
+	mine = gpu;
+	open_card();
+	other = gpu;
+	make_copy(&theirs, 64);
+	run_copy(&theirs);
+	gpu = mine;
+	for (int i = 0; i < 2; i++) {
+		control("hang");
+		lose(GP_GPU_GUILTY);
+		recovered(&copy, true);
+		gpu = other;
+		run_copy(&theirs);
+		ck_assert_int_eq(ops->state(gpu), GP_GPU_OK);
+		gpu = mine;
+	}
+	/* and where waves do not end, which are killed */
+	make_gate(&gate);
+	ck_assert_int_eq(launch(gate.code, gate.args, 1, &ticket), 0);
+	ck_assert_int_eq(wait_one(&end), -ENODEV);
+	ck_assert_int_eq(ops->state(gpu), GP_GPU_GUILTY);
+	recovered(&copy, true);
+	close_card();
+	gpu = other;
+	run_copy(&theirs);
+	close_card();
+}
+END_TEST
+
 START_TEST(unplugged)
 {
 	struct gp_gpu_end end;
@@ -335,7 +378,10 @@ START_TEST(others_fault_old_driver)
 }
 END_TEST
 
-/* What each may return, by its code in Linux 6.12. What libdrm itself repeats (EINTR, EAGAIN) is here too. */
+/*
+ * What each may return, by its code in Linux 6.12. What libdrm itself repeats (EINTR, EAGAIN) is here too. All of the
+ * driver's may return EIO, when the card cannot be woken (amdgpu_drm_ioctl()): each does so once.
+ */
 static const struct {
 	const char *ioctl;
 	const char *errnos;
@@ -343,10 +389,10 @@ static const struct {
 } failures[] = {
 	/* Not more: libdrm's own look at the version does not survive that it fails. */
 	{ "VERSION", "ENODEV EFAULT EACCES", 2 },
-	{ "GET_CAP", "ENODEV EINVAL", 1 },
+	{ "GET_CAP", "ENODEV EINVAL EOPNOTSUPP", 1 },
 	{ "INFO", "ENODEV EINVAL EFAULT ENOMEM EPERM", 14 },
-	{ "CTX", "ENODEV EINVAL ENOMEM EACCES EPERM", 4 },
-	{ "SYNCOBJ_CREATE", "ENODEV ENOMEM EINVAL", 2 },
+	{ "CTX", "ENODEV EINVAL ENOMEM EACCES EPERM ENOSPC", 4 },
+	{ "SYNCOBJ_CREATE", "ENODEV ENOMEM EINVAL ENOSPC", 2 },
 	{ "SYNCOBJ_DESTROY", "ENODEV EINVAL", 2 },
 	{ "SYNCOBJ_TIMELINE_WAIT", "ENODEV ENOMEM EINVAL ENOENT ETIME EINTR EFAULT", 1 },
 	{ "SYNCOBJ_TIMELINE_SIGNAL", "ENODEV ENOMEM EINVAL ENOENT EFAULT", 1 },
@@ -356,8 +402,11 @@ static const struct {
 	{ "GEM_VA", "ENODEV ENOMEM EINVAL ENOENT EINTR", 14 },
 	{ "GEM_CLOSE", "ENODEV EINVAL", 8 },
 	{ "GEM_USERPTR", "ENODEV ENOMEM EINVAL EFAULT EACCES EPERM EINTR", 1 },
-	{ "PRIME_FD_TO_HANDLE", "ENODEV ENOMEM EINVAL ENOENT EACCES", 1 },
-	{ "CS", "ENODEV ENOMEM EINVAL ENOENT EFAULT ECANCELED ENODATA ETIME EPERM EINTR EAGAIN EBUSY", 2 },
+	{ "PRIME_FD_TO_HANDLE", "ENODEV ENOMEM EINVAL ENOENT EACCES EBADF EOPNOTSUPP", 1 },
+	{ "UDMABUF_CREATE", "ENODEV ENOMEM EINVAL EBADFD EMFILE EFAULT", 1 },
+	{ "CS",
+	  "ENODEV ENOMEM EINVAL ENOENT EFAULT ECANCELED ENODATA ETIME EPERM EINTR EAGAIN EBUSY EHWPOISON",
+	  2 },
 	{ "WAIT_CS", "ENODEV EINVAL ENOMEM ECANCELED ENODATA ETIME EINTR", 2 },
 };
 #define FAILURES ((int)(sizeof(failures) / sizeof(*failures)))
@@ -469,6 +518,7 @@ START_TEST(each_ioctl)
 	for (char *name = strtok_r(copied, " ", &save); name; name = strtok_r(NULL, " ", &save))
 		for (int nth = 1; nth <= failures[_i].most; nth++)
 			fail_once(failures[_i].ioctl, name, nth, strcmp(failures[_i].ioctl, "GEM_USERPTR"));
+	fail_once(failures[_i].ioctl, "EIO", 1, strcmp(failures[_i].ioctl, "GEM_USERPTR"));
 	/* None of them is left, or there were no room for as many as there can be (of a call that nobody makes). */
 	for (int i = 0; i < 16; i++)
 		control("fail SCHED 1 EPERM");
@@ -493,6 +543,7 @@ int main(int argc, char **argv)
 	tcase_add_test(tc, innocent_vram_lost);
 	tcase_add_test(tc, innocent_idle);
 	tcase_add_test(tc, hang);
+	tcase_add_test(tc, ring_reset);
 	tcase_add_test(tc, unplugged);
 	tcase_add_test(tc, unplugged_idle);
 	tcase_add_test(tc, no_memory_now);

@@ -19,12 +19,14 @@
 
 #define SIM_PAGE	4096ull
 #define SIM_MAX_QUEUED	32 /* fences that a context's ring remembers (amdgpu.sched_jobs) */
-#define SIM_MAX_IBS	192
 #define SIM_VA_BOTTOM	0x10000ull
 #define SIM_VA_HOLE	0x0000800000000000ull
 #define SIM_VA_HOLE_END 0xffff800000000000ull
 #define SIM_VA_MASK	0x0000ffffffffffffull
-#define SIM_VA_TOP	0x0000ffffffe00000ull /* of the 48 bits; the driver's own lie above */
+#define SIM_VA_TOP \
+	0x0000ffffffbfe000ull /* of the 48 bits; the driver's own lie above (AMDGPU_VA_RESERVED_TOP) */
+#define SIM_MAX_CTXS   4096u /* AMDGPU_VM_MAX_NUM_CTX: numbers are below it */
+#define SIM_NR_UDMABUF 0x1000u /* for sim_injected(), above the numbers of the node's ioctls */
 
 enum sim_pm4 { SIM_PM4_GFX9, SIM_PM4_GFX10 };
 
@@ -203,6 +205,8 @@ struct sim_ctx *sim_ctx_ref(struct sim_ctx *ctx);
 void sim_ctx_put(struct sim_ctx *ctx);
 struct sim_entity *sim_ctx_entity(struct sim_ctx *ctx, uint32_t ip, uint32_t instance, uint32_t ring,
 				  int *error);
+/* sim_max_ibs() - of one submission to a ring (amdgpu_ring_max_ibs()). */
+uint32_t sim_max_ibs(enum sim_ring ring);
 /* sim_ctx_fence() - Return: a reference; NULL with *@error 0: ended long ago. */
 struct sim_fence *sim_ctx_fence(struct sim_entity *entity, uint64_t sequence, int *error);
 

@@ -69,13 +69,15 @@ static const struct name ioctls[] = {
 	{ "VM", DRM_COMMAND_BASE + DRM_AMDGPU_VM },
 	{ "FENCE_TO_HANDLE", DRM_COMMAND_BASE + DRM_AMDGPU_FENCE_TO_HANDLE },
 	{ "SCHED", DRM_COMMAND_BASE + DRM_AMDGPU_SCHED },
+	{ "UDMABUF_CREATE", SIM_NR_UDMABUF },
 };
 
 static const struct name errnos[] = {
-	{ "EPERM", EPERM },   { "ENOENT", ENOENT },	  { "EINTR", EINTR },	  { "EIO", EIO },
-	{ "EAGAIN", EAGAIN }, { "ENOMEM", ENOMEM },	  { "EACCES", EACCES },	  { "EFAULT", EFAULT },
-	{ "EBUSY", EBUSY },   { "ENODEV", ENODEV },	  { "EINVAL", EINVAL },	  { "ENOSPC", ENOSPC },
-	{ "ETIME", ETIME },   { "ECANCELED", ECANCELED }, { "ENODATA", ENODATA },
+	{ "EPERM", EPERM },   { "ENOENT", ENOENT },	    { "EINTR", EINTR },		{ "EIO", EIO },
+	{ "EAGAIN", EAGAIN }, { "ENOMEM", ENOMEM },	    { "EACCES", EACCES },	{ "EFAULT", EFAULT },
+	{ "EBUSY", EBUSY },   { "ENODEV", ENODEV },	    { "EINVAL", EINVAL },	{ "ENOSPC", ENOSPC },
+	{ "ETIME", ETIME },   { "ECANCELED", ECANCELED },   { "ENODATA", ENODATA },	{ "EBADF", EBADF },
+	{ "EBADFD", EBADFD }, { "EOPNOTSUPP", EOPNOTSUPP }, { "EHWPOISON", EHWPOISON }, { "EMFILE", EMFILE },
 };
 
 static int look_up(const struct name *names, size_t count, const char *text)

@@ -13,6 +13,11 @@
 
 #define MAX_CHUNKS 256
 
+uint32_t sim_max_ibs(enum sim_ring ring)
+{
+	return ring == SIM_RING_COMPUTE ? 125 : 49;
+}
+
 void sim_list_free(struct sim_list *list)
 {
 	for (uint32_t i = 0; i < list->count; i++)
@@ -111,7 +116,7 @@ struct parser {
 	struct sim_entity *entity;
 	struct signal *signals;
 	uint32_t num_signals;
-	bool have_list;
+	bool have_list, have_signals;
 };
 
 static int add_ib(struct parser *p, const void *data, size_t size)
@@ -131,7 +136,7 @@ static int add_ib(struct parser *p, const void *data, size_t size)
 		return -EINVAL;
 	}
 	p->entity = entity;
-	if (p->job->num_ibs == SIM_MAX_IBS)
+	if (p->job->num_ibs == sim_max_ibs(entity->ring))
 		return -EINVAL;
 	ibs = realloc(p->job->ibs, (p->job->num_ibs + 1) * sizeof(*ibs));
 	if (!ibs)
@@ -226,14 +231,20 @@ static int add_syncobjs(struct parser *p, uint32_t id, const void *data, size_t 
 	const struct drm_amdgpu_cs_chunk_syncobj *objs = data;
 	bool timeline = id == AMDGPU_CHUNK_ID_SYNCOBJ_TIMELINE_WAIT ||
 			id == AMDGPU_CHUNK_ID_SYNCOBJ_TIMELINE_SIGNAL;
+	bool waits = id == AMDGPU_CHUNK_ID_SYNCOBJ_IN || id == AMDGPU_CHUNK_ID_SYNCOBJ_TIMELINE_WAIT;
 	size_t count = size / (timeline ? sizeof(*objs) : sizeof(*sems));
 	int error = 0;
+
+	/* One of both kinds together (p->post_deps). */
+	if (!waits && p->have_signals)
+		return -EINVAL;
+	p->have_signals = p->have_signals || !waits;
 
 	for (size_t i = 0; i < count && !error; i++) {
 		uint32_t handle = timeline ? objs[i].handle : sems[i].handle;
 		uint64_t point = timeline ? objs[i].point : 0;
 
-		if (id == AMDGPU_CHUNK_ID_SYNCOBJ_IN || id == AMDGPU_CHUNK_ID_SYNCOBJ_TIMELINE_WAIT)
+		if (waits)
 			error = wait_syncobj(p, handle, point, timeline ? objs[i].flags : 0);
 		else
 			error = add_signal(p, handle, point, timeline);
@@ -250,7 +261,10 @@ static int parse(struct parser *p, const struct drm_amdgpu_cs_in *in)
 	if (!in->num_chunks || in->num_chunks > MAX_CHUNKS)
 		return -EINVAL;
 	/* IBs say which queue it is about: first, as the driver's first pass. */
-	for (uint32_t pass = 0; pass < 2; pass++)
+	for (uint32_t pass = 0; pass < 2; pass++) {
+		/* What the context's address space was made for is gone: its generation is another one since then. */
+		if (pass && !error && p->job->num_ibs && p->job->ctx->vram_losses != sim.vram_losses)
+			error = -ECANCELED;
 		for (uint32_t i = 0; i < in->num_chunks && !error; i++) {
 			const struct drm_amdgpu_cs_chunk *chunk =
 				(const struct drm_amdgpu_cs_chunk *)(uintptr_t)chunks[i];
@@ -289,6 +303,7 @@ static int parse(struct parser *p, const struct drm_amdgpu_cs_in *in)
 				error = -EINVAL;
 			}
 		}
+	}
 	if (error)
 		return error;
 	if (!p->job->num_ibs)

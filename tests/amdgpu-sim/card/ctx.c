@@ -103,9 +103,11 @@ static int alloc(struct sim_client *client, union drm_amdgpu_ctx *args)
 	if (!ctx)
 		return -ENOMEM;
 	id = sim_idr_add(&client->ctxs, ctx);
-	if (!id) {
+	if (id >= SIM_MAX_CTXS)
+		sim_idr_remove(&client->ctxs, id);
+	if (!id || id >= SIM_MAX_CTXS) {
 		free(ctx);
-		return -ENOMEM;
+		return id ? -ENOSPC : -ENOMEM;
 	}
 	*ctx = (struct sim_ctx){ .refs = 1,
 				 .client = client,
@@ -124,7 +126,7 @@ static int query(struct sim_ctx *ctx, union drm_amdgpu_ctx *args)
 	uint32_t status = AMDGPU_CTX_NO_RESET;
 
 	if (ctx->resets_queried != sim.resets)
-		status = ctx->guilty ? AMDGPU_CTX_GUILTY_RESET : AMDGPU_CTX_INNOCENT_RESET;
+		status = AMDGPU_CTX_UNKNOWN_RESET; /* whose it was only QUERY_STATE2 says */
 	ctx->resets_queried = sim.resets;
 	memset(args, 0, sizeof(*args));
 	args->out.state.reset_status = status;

@@ -219,8 +219,8 @@ static int max_ibs(const struct drm_amdgpu_info *in)
 {
 	uint32_t most[AMDGPU_HW_IP_NUM] = { 0 };
 
-	most[AMDGPU_HW_IP_COMPUTE] = 125;
-	most[AMDGPU_HW_IP_DMA] = SIM_MAX_IBS;
+	most[AMDGPU_HW_IP_COMPUTE] = sim_max_ibs(SIM_RING_COMPUTE);
+	most[AMDGPU_HW_IP_DMA] = sim_max_ibs(SIM_RING_SDMA);
 	return answer(in, most, sizeof(most));
 }
 

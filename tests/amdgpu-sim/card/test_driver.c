@@ -162,6 +162,9 @@ START_TEST(test_va)
 	ck_assert_int_eq(va_op(m, 0, PAGE, 0x800000000000, RW, AMDGPU_VA_OP_MAP), -EINVAL);
 	ck_assert_int_eq(va_op(m, 0, PAGE, 0xffff800000000000, RW, AMDGPU_VA_OP_MAP), 0);
 	ck_assert_int_eq(va_op(m, 0, PAGE, 0xfffffffffffff000, RW, AMDGPU_VA_OP_MAP), -EINVAL);
+	/* what the driver keeps at the top: 4 MiB and two pages */
+	ck_assert_int_eq(va_op(m, 0, PAGE, 0xffffffffffbfd000, RW, AMDGPU_VA_OP_MAP), 0);
+	ck_assert_int_eq(va_op(m, 0, PAGE, 0xffffffffffbfe000, RW, AMDGPU_VA_OP_MAP), -EINVAL);
 	ck_assert_int_eq(va_op(m, 0, PAGE, va + 64 * PAGE, 1u << 20, AMDGPU_VA_OP_MAP), -EINVAL);
 	ck_assert_int_eq(va_op(m, 0, PAGE, va + 64 * PAGE, RW | AMDGPU_VM_PAGE_PRT, AMDGPU_VA_OP_MAP),
 			 -EINVAL);
@@ -569,6 +572,18 @@ START_TEST(test_timeline_jobs)
 	chunks[3].chunk_id = 0x77;
 	ck_assert_int_eq(amdgpu_cs_submit_raw2(card.dev, card.ctx, 0, 4, chunks, &sequence), -EINVAL);
 	ck_assert_int_eq(amdgpu_cs_submit_raw2(card.dev, card.ctx, 0, 1, chunks, &sequence), -EINVAL);
+	/* two that signal, of one kind or of both */
+	chunks[3] = chunks[2];
+	ck_assert_int_eq(amdgpu_cs_submit_raw2(card.dev, card.ctx, 0, 4, chunks, &sequence), -EINVAL);
+	chunks[3] = (struct drm_amdgpu_cs_chunk){ AMDGPU_CHUNK_ID_SYNCOBJ_OUT, 1, (uintptr_t)&obj };
+	ck_assert_int_eq(amdgpu_cs_submit_raw2(card.dev, card.ctx, 0, 4, chunks, &sequence), -EINVAL);
+	/* lists and IBs that are too short */
+	chunks[0].length_dw--;
+	ck_assert_int_eq(amdgpu_cs_submit_raw2(card.dev, card.ctx, 0, 3, chunks, &sequence), -EINVAL);
+	chunks[0].length_dw++;
+	chunks[1].length_dw--;
+	ck_assert_int_eq(amdgpu_cs_submit_raw2(card.dev, card.ctx, 0, 3, chunks, &sequence), -EINVAL);
+	chunks[1].length_dw++;
 	signal.handle = 999;
 	ck_assert_int_eq(amdgpu_cs_submit_raw2(card.dev, card.ctx, 0, 3, chunks, &sequence), -EINVAL);
 	entries[0].bo_handle = 999;
@@ -632,6 +647,70 @@ START_TEST(test_fences)
 }
 END_TEST
 
+static const struct {
+	uint32_t ip, most;
+} ib_limits[] = { { AMDGPU_HW_IP_COMPUTE, 125 }, { AMDGPU_HW_IP_DMA, 49 } };
+
+/* IBs of one submission. */
+START_TEST(test_ib_limit)
+{
+	struct drm_amdgpu_cs_chunk_ib ib = { .ip_type = ib_limits[_i].ip };
+	struct drm_amdgpu_cs_chunk chunks[126];
+	uint64_t sequence;
+	struct stream s;
+
+	card_open(&card, "gfx900", NULL);
+	s = stream_new(&card);
+	while (s.n < 8)
+		put(&s, ib.ip_type == AMDGPU_HW_IP_DMA ? 0 : 0xffff1000);
+	ib.va_start = s.mem->va;
+	ib.ib_bytes = s.n * 4;
+	for (uint32_t i = 0; i < 126; i++)
+		chunks[i] =
+			(struct drm_amdgpu_cs_chunk){ AMDGPU_CHUNK_ID_IB, sizeof(ib) / 4, (uintptr_t)&ib };
+	ck_assert_int_eq(amdgpu_cs_submit_raw2(card.dev, card.ctx, 0, (int)ib_limits[_i].most + 1, chunks,
+					       &sequence),
+			 -EINVAL);
+	ck_assert_int_eq(amdgpu_cs_submit_raw2(card.dev, card.ctx, 0, (int)ib_limits[_i].most, chunks,
+					       &sequence),
+			 0);
+	card_close(&card);
+}
+END_TEST
+
+/* Contexts: how many there can be, priorities, what the older of the two questions about resets says. */
+START_TEST(test_contexts)
+{
+	static const int32_t priorities[] = { AMDGPU_CTX_PRIORITY_VERY_LOW, AMDGPU_CTX_PRIORITY_LOW,
+					      AMDGPU_CTX_PRIORITY_NORMAL, 77 /* as "normal" */ };
+	amdgpu_context_handle ctx, *many = calloc(4096, sizeof(*many));
+	uint32_t state, hangs, count = 0;
+	int error;
+
+	card_open(&card, "gfx900", NULL);
+	ck_assert_int_eq(amdgpu_cs_query_reset_state(card.ctx, &state, &hangs), 0);
+	ck_assert_uint_eq(state, AMDGPU_CTX_NO_RESET);
+	amdgpu_sim_control("reset innocent");
+	ck_assert_int_eq(amdgpu_cs_query_reset_state(card.ctx, &state, &hangs), 0);
+	ck_assert_uint_eq(state, AMDGPU_CTX_UNKNOWN_RESET);
+	ck_assert_int_eq(amdgpu_cs_query_reset_state(card.ctx, &state, &hangs), 0);
+	ck_assert_uint_eq(state, AMDGPU_CTX_NO_RESET);
+	for (size_t i = 0; i < sizeof(priorities) / sizeof(*priorities); i++) {
+		ck_assert_int_eq(amdgpu_cs_ctx_create2(card.dev, (uint32_t)priorities[i], &ctx), 0);
+		amdgpu_cs_ctx_free(ctx);
+	}
+	/* one was made by card_open() */
+	while (!(error = amdgpu_cs_ctx_create(card.dev, &many[count])))
+		ck_assert_uint_lt(++count, 4096);
+	ck_assert_int_eq(error, -ENOSPC);
+	ck_assert_uint_eq(count, 4094);
+	while (count)
+		amdgpu_cs_ctx_free(many[--count]);
+	free(many);
+	card_close(&card);
+}
+END_TEST
+
 /* ioctls that are none, and those that a render node refuses. */
 START_TEST(test_refused)
 {
@@ -668,6 +747,8 @@ int main(int argc, char **argv)
 	tcase_add_test(tc, test_syncobj);
 	tcase_add_test(tc, test_timeline_jobs);
 	tcase_add_test(tc, test_fences);
+	tcase_add_loop_test(tc, test_ib_limit, 0, 2);
+	tcase_add_test(tc, test_contexts);
 	tcase_add_test(tc, test_refused);
 	suite_add_tcase(suite, tc);
 	return sim_main(suite, argv);

@@ -177,6 +177,13 @@ START_TEST(test_vram_lost)
 	ck_assert_uint_eq(losses, 1);
 	new_context();
 	ck_assert_int_eq(run(&card, &s), 0);
+	/* Somebody else's fault: a context from before is of no use, either. */
+	amdgpu_sim_control("reset innocent vram-lost");
+	ck_assert_int_eq(submit(&card, &s, AMDGPU_HW_IP_COMPUTE, 0, NULL), -ECANCELED);
+	ck_assert_uint_eq(flags_of(card.ctx),
+			  AMDGPU_CTX_QUERY2_FLAGS_RESET | AMDGPU_CTX_QUERY2_FLAGS_VRAMLOST);
+	new_context();
+	ck_assert_int_eq(run(&card, &s), 0);
 	card_close(&card);
 }
 END_TEST

@@ -86,7 +86,13 @@ int sim_udmabuf_ioctl(unsigned long request, void *arg)
 	const struct udmabuf_create *one = arg;
 	const struct udmabuf_create_list *list = arg;
 	struct udmabuf_create_item item;
+	int error;
 
+	pthread_mutex_lock(&sim.lock);
+	error = sim_injected(SIM_NR_UDMABUF);
+	pthread_mutex_unlock(&sim.lock);
+	if (error)
+		return error;
 	switch (request) {
 	case UDMABUF_CREATE:
 		item = (struct udmabuf_create_item){ .memfd = one->memfd,
