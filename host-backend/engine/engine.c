@@ -67,8 +67,10 @@ static bool check_jobs(struct gpgpu_engine *engine, uint64_t now)
 
 		list_init(&done);
 		pthread_mutex_lock(&s->lock);
-		if (!s->closed)
-			jobs |= gp_jobs_check_time(s, now, &done) | gp_calls_check_time(s, now, &done);
+		if (!s->closed) {
+			jobs |= gp_jobs_check_time(s, now, &done);
+			jobs |= gp_calls_check_time(s, now, &done);
+		}
 		gp_session_unlock(s, &done);
 	}
 	return jobs;
