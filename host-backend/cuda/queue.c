@@ -70,7 +70,7 @@ struct work {
 
 static CUresult submit(struct gp_gpu *gpu, struct work *work)
 {
-	void *arguments[] = { &work->arg };
+	void *arguments[] = { &work->arg, (void *)(uintptr_t)work->arg }; /* jit/ptx_targets.h */
 
 	if (work->code)
 		return gpu->cuda->cuLaunchKernel(work->code->function, work->groups, 1, 1, work->group, 1, 1,

@@ -3,7 +3,8 @@
  * ptx_targets.h - the NVIDIA GPUs that programs are compiled for, and what an image for them is.
  *
  * An image is PTX: text that ends with a NUL, of GP_PTX_MAX_BYTES at most, which the driver makes machine code of. It
- * has one kernel, GP_PTX_KERNEL, with one parameter of 64 bits: the address of a struct gp_launch (rt/launch.h).
+ * has one kernel, GP_PTX_KERNEL, with two parameters: 64 bits, the address of a struct gp_launch (rt/launch.h), and the bytes
+ * that lie there, which are read from the parameters at no cost where the host's memory is far away.
  * Its other functions, if there are any, are in the text, too; nothing is left to be linked. A work group is a multiple
  * of 32 lanes and GP_PTX_MAX_GROUP at most, and struct gp_launch says how many; the grid is one-dimensional, with
  * nothing asked of shared memory at the launch.

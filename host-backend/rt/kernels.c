@@ -70,7 +70,7 @@ GP_ALWAYS void gp_start_lane(struct gp_lane *lane, const struct gp_launch *launc
 /* ------------------------------------------------------------------ packets */
 
 GP_ALWAYS void gp_run_packet(const struct gp_launch *launch, struct gp_thread *thread, uint64_t began,
-			     uint64_t n, bool stopped)
+			     uint64_t n)
 {
 	const struct gp_packet_in *in = &launch->in[n];
 	struct gp_packet_out *out = &launch->out[n];
@@ -87,7 +87,7 @@ GP_ALWAYS void gp_run_packet(const struct gp_launch *launch, struct gp_thread *t
 	int64_t ret = 0;
 
 	gp_start_lane(&lane, launch, began);
-	if (gp_unlikely(stopped))
+	if (gp_unlikely(!launch->parts && gp_stop_value(&launch->env) == GP_STOP_NOW))
 		lane.fault = VIRTIO_GPGPU_R_OUT_OF_FUEL;
 	else
 		ret = gp_prog(&lane);
@@ -95,30 +95,30 @@ GP_ALWAYS void gp_run_packet(const struct gp_launch *launch, struct gp_thread *t
 	gp_lane_end(&lane);
 }
 
-GP_KERNEL void gp_kernel_packets(struct gp_launch *launch)
+GP_KERNEL void gp_kernel_packets(GP_KERNEL_ARGS)
 {
-	uint64_t lane = gp_lane_number(launch), began = launch->ticks ? gp_ticks() : 0, item, end;
+	const struct gp_launch *given = GP_GIVEN;
+	uint64_t lane = gp_lane_number(given), began = given->ticks ? gp_ticks() : 0, item, end;
 	struct gp_thread thread;
-	uint32_t stop, ran = 0;
+	uint32_t ran = 0;
 
-	if (lane >= launch->count)
+	if (lane >= given->count)
 		return;
-	thread = gp_own_thread(launch, lane);
-	item = launch->first + lane;
+	thread = gp_own_thread(given, lane);
+	item = given->first + lane;
 	end = item + 1;
-	if (launch->parts) {
-		end = launch->parts[item].end;
-		item = launch->parts[item].next;
+	if (given->parts) {
+		end = given->parts[item].end;
+		item = given->parts[item].next;
 	}
 	for (; item < end; item++, ran++) {
-		stop = gp_stop_value(&launch->env);
-		if (launch->parts && stop != GP_STOP_NONE)
+		/* Only a part has to wait for the answer before anything else is asked for. */
+		if (given->parts && gp_stop_value(&given->env) != GP_STOP_NONE)
 			break;
-		gp_run_packet(launch, &thread, began, launch->order ? launch->order[item] : item,
-			      stop == GP_STOP_NOW);
+		gp_run_packet(given, &thread, began, given->order ? given->order[item] : item);
 	}
-	if (launch->parts)
-		launch->parts[launch->first + lane].ran = ran;
+	if (given->parts)
+		given->parts[given->first + lane].ran = ran;
 }
 
 /* --------------------------------------------------------------------- grids */
@@ -137,48 +137,51 @@ GP_ALWAYS void gp_note_first(struct gp_launch *launch, const struct gp_lane *lan
 #endif
 }
 
-GP_KERNEL void gp_kernel_grid(struct gp_launch *launch)
+GP_KERNEL void gp_kernel_grid(GP_KERNEL_ARGS)
 {
-	uint64_t n = gp_lane_number(launch), began = launch->ticks ? gp_ticks() : 0;
+	const struct gp_launch *given = GP_GIVEN;
+	uint64_t n = gp_lane_number(given), began = given->ticks ? gp_ticks() : 0;
 	struct gp_thread thread;
-	struct gp_lane lane = { .env = &launch->env, .thread = &thread, .grid = &launch->grid };
+	struct gp_lane lane = { .env = &given->env, .thread = &thread, .grid = &given->grid };
 
-	if (n >= launch->count)
+	if (n >= given->count)
 		return;
-	thread = gp_own_thread(launch, n);
-	gp_grid_place(&lane, &launch->grid, launch->first + n);
-	gp_start_lane(&lane, launch, began);
-	if (gp_unlikely(gp_stop_value(&launch->env) == GP_STOP_NOW))
+	thread = gp_own_thread(given, n);
+	gp_grid_place(&lane, &given->grid, given->first + n);
+	gp_start_lane(&lane, given, began);
+	if (gp_unlikely(gp_stop_value(&given->env) == GP_STOP_NOW))
 		lane.fault = VIRTIO_GPGPU_R_OUT_OF_FUEL;
 	else
 		gp_prog(&lane);
 	gp_lane_end(&lane);
 	if (gp_unlikely(lane.fault))
-		gp_note_first(launch, &lane, launch->first + n);
+		gp_note_first(launch, &lane, given->first + n);
 }
 
 /* ------------------------------------------------------------------ built in */
 
-GP_KERNEL void gp_kernel_map_ops(struct gp_launch *launch)
+GP_KERNEL void gp_kernel_map_ops(GP_KERNEL_ARGS)
 {
+	const struct gp_launch *given = GP_GIVEN;
 	uint32_t i;
 
-	if (gp_lane_number(launch) != 0)
+	if (gp_lane_number(given) != 0)
 		return;
-	for (i = 0; i < launch->num_ops; i++)
-		gp_map_op_run(&launch->ops[i]);
+	for (i = 0; i < given->num_ops; i++)
+		gp_map_op_run(&given->ops[i]);
 }
 
 /* Where source and destination are aligned alike a lane's piece is moved in words; else in bytes. */
-GP_KERNEL void gp_kernel_copy(struct gp_launch *launch)
+GP_KERNEL void gp_kernel_copy(GP_KERNEL_ARGS)
 {
-	uint64_t lane = gp_lane_number(launch), at, left;
-	const struct gp_launch_copy *copy = &launch->copy;
-	uint32_t i, n;
+	const struct gp_launch *given = GP_GIVEN;
+	uint64_t lane = gp_lane_number(given), at, left;
+	const struct gp_launch_copy *copy = &given->copy;
+	uint32_t pattern = (uint32_t)gp_opaque(copy->pattern), i, n;
 
-	if (lane >= launch->count)
+	if (lane >= given->count)
 		return;
-	at = (launch->first + lane) * GP_COPY_LANE;
+	at = (given->first + lane) * GP_COPY_LANE;
 	if (at >= copy->size)
 		return;
 	left = copy->size - at;
@@ -188,10 +191,9 @@ GP_KERNEL void gp_kernel_copy(struct gp_launch *launch)
 		const uint32_t *from = (const uint32_t *)(const void *)(copy->src + at);
 
 		for (i = 0; i < GP_COPY_LANE / 4; i++)
-			to[i] = copy->src ? from[i] : copy->pattern;
+			to[i] = copy->src ? from[i] : pattern;
 		return;
 	}
 	for (i = 0; i < n; i++)
-		copy->dst[at + i] = copy->src ? copy->src[at + i]
-					      : (uint8_t)(copy->pattern >> (at + i) % 4 * 8);
+		copy->dst[at + i] = copy->src ? copy->src[at + i] : (uint8_t)(pattern >> (at + i) % 4 * 8);
 }

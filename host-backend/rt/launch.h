@@ -112,18 +112,29 @@ enum gp_kernel {
 	GP_KERNEL_COPY,
 };
 
+/*
+ * NVIDIA's driver hands a kernel bytes, from which they are read at no cost: beside the address, which is for what a kernel
+ * writes, and which may be the host's memory, it gets what lies there. GP_GIVEN is for reading.
+ */
 #if defined(__AMDGCN__)
 #define GP_KERNEL __attribute__((amdgpu_kernel))
 #elif defined(__NVPTX__)
-#define GP_KERNEL __attribute__((nvptx_kernel))
+#define GP_KERNEL      __attribute__((nvptx_kernel))
+#define GP_KERNEL_ARGS struct gp_launch *launch, struct gp_launch bytes
+#define GP_GIVEN       (&bytes)
 #else
 #define GP_KERNEL
 extern __thread uint64_t gp_kernel_lane; /* native: the lane that the next call runs */
 #endif
 
-GP_KERNEL void gp_kernel_packets(struct gp_launch *launch);
-GP_KERNEL void gp_kernel_grid(struct gp_launch *launch);
-GP_KERNEL void gp_kernel_map_ops(struct gp_launch *launch);
-GP_KERNEL void gp_kernel_copy(struct gp_launch *launch);
+#ifndef GP_KERNEL_ARGS
+#define GP_KERNEL_ARGS struct gp_launch *launch
+#define GP_GIVEN       launch
+#endif
+
+GP_KERNEL void gp_kernel_packets(GP_KERNEL_ARGS);
+GP_KERNEL void gp_kernel_grid(GP_KERNEL_ARGS);
+GP_KERNEL void gp_kernel_map_ops(GP_KERNEL_ARGS);
+GP_KERNEL void gp_kernel_copy(GP_KERNEL_ARGS);
 
 #endif

@@ -229,9 +229,11 @@ START_TEST(images_are_text)
 		const struct gp_image *image = made[i].image;
 		const struct ptx_scan *scan = &made[i].scan;
 		static const char kernel[] = ".visible .entry gp_kernel(\n"
-					     "\t.param .u64 gp_kernel_param_0\n"
+					     "\t.param .u64 gp_kernel_param_0,\n"
+					     "\t.param .align 8 .b8 gp_kernel_param_1[%zu]\n"
 					     ")\n"
 					     ".maxntid 256, 1, 1\n";
+		char want[256];
 
 		if (!image)
 			continue;
@@ -243,7 +245,8 @@ START_TEST(images_are_text)
 		ck_assert_uint_eq(scan->version, made[i].want->since > 63 ? made[i].want->since : 63);
 		ck_assert_ptr_nonnull(strstr(image->code, ".address_size 64\n"));
 		ck_assert_uint_eq(scan->kernels, 1);
-		ck_assert_ptr_nonnull(strstr(image->code, kernel));
+		snprintf(want, sizeof(want), kernel, sizeof(struct gp_launch));
+		ck_assert_ptr_nonnull(strstr(image->code, want));
 		ck_assert_msg(!scan->undefined, "%s for %s calls %s", name_of(&made[i]), made[i].want->name,
 			      scan->first[PTX_UNDEFINED]);
 		ck_assert_uint_eq(image->scratch_bytes, scan->local_bytes);
