@@ -37,6 +37,11 @@
 #define SDMA_22_BITS 0x003fff00u
 #define SDMA_30_BITS 0x3fffff00u
 
+/* EF_AMDGPU_FEATURE_* of AMDGPUUsage.rst, from version 4 on; the machine, EF_AMDGPU_MACH_*, is in the low 8 bits. */
+#define XNACK_ANY   0x100u
+#define XNACK_OFF   0x200u
+#define SRAMECC_ANY 0x400u
+
 /*
  * No code for page faults that are retried (XNACK), which takes registers and time: all that a launch reaches is mapped
  * before it, and for these chips the driver has retries off (Linux: amdgpu_gmc_noretry_set()).
@@ -100,23 +105,26 @@
 #pragma clang diagnostic ignored "-Winitializer-overrides"
 #endif
 static const struct gp_generation generations[] = {
-	{ GFX9("gfx900") },
-	{ GFX9("gfx906") },
-	{ GFX9("gfx908"), .thread_mgmt = MASKS_SE0_TO_7 },
-	{ GFX90A("gfx90a"), .thread_mgmt = MASKS_SE0_TO_7 },
+	{ GFX9("gfx900"), .elf_flags = 0x2c | XNACK_OFF },
+	{ GFX9("gfx906"), .elf_flags = 0x2f | XNACK_OFF | SRAMECC_ANY },
+	{ GFX9("gfx908"), .elf_flags = 0x30 | XNACK_OFF | SRAMECC_ANY, .thread_mgmt = MASKS_SE0_TO_7 },
+	{ GFX90A("gfx90a"), .elf_flags = 0x3f | XNACK_OFF | SRAMECC_ANY, .thread_mgmt = MASKS_SE0_TO_7 },
 	/*
 	 * Scratch as gfx11 has it, but in units of gfx9. A ring of the driver's belongs to one of the chip's cores (XCC) of 40 units
 	 * at most; that a dispatch uses several is for the queues of compute processes (KFD) only.
 	 */
-	{ GFX90A("gfx942"), .queue_units = 40, .scratch_descriptor = false, .scratch_word1 = 0,
-	  .scratch_word3 = 0, .flat_scratch_init = false, .scratch_base = 0x210, .properties = PROP_KERNARG },
-	{ GFX10("gfx1010") },
-	{ GFX10("gfx1030"), .waves = 16, .vgpr_alloc = 16, .sdma = GP_SDMA_V5_2, .sdma_max = SDMA_30_BITS },
-	{ GFX11("gfx1100"), .vgpr_alloc = 24, .vgpr_total = 1536, .user_sgpr_15 = true },
-	{ GFX11("gfx1101"), .vgpr_alloc = 24, .vgpr_total = 1536 },
-	{ GFX11("gfx1102"), .user_sgpr_15 = true },
-	{ GFX12("gfx1200") },
-	{ GFX12("gfx1201") },
+	{ GFX90A("gfx942"), .elf_flags = 0x4c | XNACK_OFF | SRAMECC_ANY, .queue_units = 40,
+	  .scratch_descriptor = false, .scratch_word1 = 0, .scratch_word3 = 0, .flat_scratch_init = false,
+	  .scratch_base = 0x210, .properties = PROP_KERNARG },
+	/* Its driver may have retries on (amdgpu_gmc_noretry_set()), so its code does with both. */
+	{ GFX10("gfx1010"), .elf_flags = 0x33 | XNACK_ANY },
+	{ GFX10("gfx1030"), .elf_flags = 0x36, .waves = 16, .vgpr_alloc = 16, .sdma = GP_SDMA_V5_2,
+	  .sdma_max = SDMA_30_BITS },
+	{ GFX11("gfx1100"), .elf_flags = 0x41, .vgpr_alloc = 24, .vgpr_total = 1536, .user_sgpr_15 = true },
+	{ GFX11("gfx1101"), .elf_flags = 0x46, .vgpr_alloc = 24, .vgpr_total = 1536 },
+	{ GFX11("gfx1102"), .elf_flags = 0x47, .user_sgpr_15 = true },
+	{ GFX12("gfx1200"), .elf_flags = 0x48 },
+	{ GFX12("gfx1201"), .elf_flags = 0x4e },
 };
 #pragma GCC diagnostic pop
 

@@ -52,6 +52,7 @@ enum gp_group_id {
 struct gp_generation {
 	const char *name; /* the compiler's: "gfx900" */
 	const char *features; /* likewise, beside what the name says */
+	uint16_t elf_flags; /* e_flags of its objects: the machine, and what was asked of XNACK and SRAMECC */
 	uint8_t gfx; /* 9, 10, 11, 12 */
 	uint8_t wave; /* lanes of a wave, as we use it */
 

@@ -49,6 +49,17 @@ static bool fail(struct object *obj, const char *what, const char *name)
 	return gp_elf_fail(&obj->elf, what, name);
 }
 
+/* Code for another machine, or that rests on the driver's settings (XNACK), would load and go wrong later. */
+static bool is_for(struct object *obj, const struct gp_generation *gen)
+{
+	char flags[16];
+
+	if (obj->elf.header->e_flags == gen->elf_flags)
+		return true;
+	snprintf(flags, sizeof(flags), "0x%x", obj->elf.header->e_flags);
+	return fail(obj, "an object of another machine: flags", flags);
+}
+
 /* ------------------------------------------------------------------- layout */
 
 static bool place(struct object *obj, bool code, uint64_t *at)
@@ -245,8 +256,8 @@ bool gp_image_flatten_gpu(const uint8_t *elf, size_t size, const char *kernel,
 	struct object obj = { .elf = { .bytes = elf, .size = size, .error = error }, .code = code };
 
 	*code = (struct gp_code){ 0 };
-	if (gp_elf_open(&obj.elf, MACHINE_AMDGPU) && lay_out(&obj) && relocate_all(&obj) &&
-	    find_descriptor(&obj, kernel, gen)) {
+	if (gp_elf_open(&obj.elf, MACHINE_AMDGPU) && is_for(&obj, gen) && lay_out(&obj) &&
+	    relocate_all(&obj) && find_descriptor(&obj, kernel, gen)) {
 		read_notes(&obj);
 		return true;
 	}
