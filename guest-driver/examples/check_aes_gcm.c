@@ -210,7 +210,7 @@ void check_aes_gcm(struct gpgpu_device *dev, const char *out)
 	hash_key[0] = number(block, 8);
 	hash_key[1] = number(block + 8, 8);
 	kernel_value(&kernel, "extra_size", EXTRA);
-	kernel_run(&kernel, RECORDS, 1, 1);
+	kernel_run_group(&kernel, (uint32_t[]){ RECORDS, 1, 1 }, (uint32_t[]){ 64, 1, 1 });
 
 	for (int i = 0; i < RECORDS; i++) {
 		uint64_t at = offsets[i], length = offsets[i + 1] - at;

@@ -50,7 +50,7 @@ void check_blackscholes(struct gpgpu_device *dev, const char *out)
 	}
 	kernel_value(&kernel, "rate", bits_of(RATE));
 	kernel_value(&kernel, "volatility", bits_of(VOLATILITY));
-	kernel_run(&kernel, COUNT, 1, 1);
+	kernel_run_group(&kernel, (uint32_t[]){ COUNT, 1, 1 }, (uint32_t[]){ 100, 1, 1 });
 	for (int i = 0; i < COUNT; i++) {
 		double s = (double)spot[i], k = (double)strike[i], t = (double)years[i];
 		double r = (double)RATE, v = (double)VOLATILITY, d1, d2, worth = k * exp(-r * t);

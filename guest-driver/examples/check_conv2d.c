@@ -41,7 +41,8 @@ void check_conv2d(struct gpgpu_device *dev, const char *out)
 	for (int i = 0; i < SIDE * SIDE; i++)
 		weights[i] = (float)(next_random(&state) >> 40) * 0x1p-23f - 1;
 	kernel_value(&kernel, "radius", RADIUS);
-	kernel_run(&kernel, WIDTH, HEIGHT, 1);
+	/* Neither side is a multiple of the group's. */
+	kernel_run_group(&kernel, (uint32_t[]){ WIDTH, HEIGHT, 1 }, (uint32_t[]){ 16, 8, 1 });
 	for (int y = 0; y < HEIGHT; y++)
 		for (int x = 0; x < WIDTH; x++) {
 			float want = pixel(in, weights, x, y), got = result[y * WIDTH + x];

@@ -63,7 +63,8 @@ static void life_of(struct gpgpu_device *dev, uint32_t width, uint32_t height, c
 	memcpy(now, from, cells);
 	for (int g = 0; g < GENERATIONS; g++) {
 		generation(now, next, width, height);
-		kernel_run(&kernel, width, height, 1);
+		/* The larger one is whole groups, the other is not. */
+		kernel_run_group(&kernel, (uint32_t[]){ width, height, 1 }, (uint32_t[]){ 16, 16, 1 });
 		for (uint32_t i = 0; i < cells; i++) {
 			if (to[i] != next[i])
 				fail("life: generation %d, cell %u, %u is %u", g + 1, i % width, i / width,

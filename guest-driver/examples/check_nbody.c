@@ -69,7 +69,7 @@ void check_nbody(struct gpgpu_device *dev, const char *out)
 	kernel_value(&kernel, "softening", bits_of(SOFT));
 	for (int s = 0; s < STEPS; s++) {
 		step(now, next, v);
-		kernel_run(&kernel, BODIES, 1, 1);
+		kernel_run_group(&kernel, (uint32_t[]){ BODIES, 1, 1 }, (uint32_t[]){ 32, 1, 1 });
 		if (memcmp(to, next, BODIES * sizeof(*to)) || memcmp(velocity, v, BODIES * 3 * sizeof(*v)))
 			fail("nbody: step %d is another", s);
 		memcpy(from, to, BODIES * sizeof(*to));

@@ -34,7 +34,7 @@ static void product_of(struct gpgpu_device *dev, uint32_t rows, uint32_t grid)
 	for (uint32_t i = 0; i < COLUMNS; i++)
 		x[i] = random_double(&random);
 	kernel_value(&kernel, "rows", rows);
-	kernel_run(&kernel, grid, 1, 1);
+	kernel_run_group(&kernel, (uint32_t[]){ grid, 1, 1 }, (uint32_t[]){ 64, 1, 1 });
 	for (uint32_t row = 0; row < rows; row++) {
 		double sum = 0;
 

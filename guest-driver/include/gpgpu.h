@@ -189,6 +189,36 @@ int gpgpu_get_stats(struct gpgpu_device *dev, struct gpgpu_stats *stats);
 int gpgpu_buffer_create(struct gpgpu_device *dev, uint64_t size, uint32_t memory, struct gpgpu_buffer **buf);
 
 /**
+ * gpgpu_buffer_create_user() - make a buffer of an application's own memory
+ * @dev: device
+ * @memory: where it is; stays the application's and has to be there as long as the buffer
+ * @size: bytes, not 0
+ * @buf: out; the device sees the memory as gpgpu_buffer_sync() leaves it
+ *
+ * Where the device can reach the memory in place there is nothing to copy; today no device can, and the buffer is a copy. Programs
+ * that call gpgpu_buffer_sync() where it is due need not know.
+ *
+ * Return: 0; -ENOMEM: over the memory limit; other negative errno.
+ */
+int gpgpu_buffer_create_user(struct gpgpu_device *dev, void *memory, uint64_t size, struct gpgpu_buffer **buf);
+
+#define GPGPU_TO_DEVICE		1	/* jobs that are submitted from now on see what the application wrote */
+#define GPGPU_FROM_DEVICE	2	/* the application sees what jobs wrote that it has waited for */
+
+/**
+ * gpgpu_buffer_sync() - bring an application's memory and its buffer together
+ * @buf: buffer of gpgpu_buffer_create_user()
+ * @offset: bytes from its start
+ * @size: bytes; what lies outside the range is left as it is on both sides
+ * @direction: GPGPU_TO_DEVICE or GPGPU_FROM_DEVICE
+ *
+ * No job may be using the range meanwhile.
+ *
+ * Return: 0; -EINVAL: not such a buffer, or the range is not within the memory.
+ */
+int gpgpu_buffer_sync(struct gpgpu_buffer *buf, uint64_t offset, uint64_t size, uint32_t direction);
+
+/**
  * gpgpu_buffer_map() - reach a shared buffer's bytes
  * @buf: buffer of GPGPU_BUFFER_SHARED
  * @ptr: out: address, the same each time, valid until the buffer is destroyed

@@ -43,6 +43,50 @@ int gpgpu_buffer_create(struct gpgpu_device *dev, uint64_t size, uint32_t memory
 	return 0;
 }
 
+int gpgpu_buffer_create_user(struct gpgpu_device *dev, void *memory, uint64_t size, struct gpgpu_buffer **out)
+{
+	struct gpgpu_buffer *buf;
+	void *ptr;
+	int r;
+
+	*out = NULL;
+	if (!memory || size > UINTPTR_MAX - (uintptr_t)memory)
+		return gpgpu_fail(-EINVAL, "a buffer of memory that is none");
+	r = gpgpu_buffer_create(dev, size, GPGPU_BUFFER_SHARED, &buf);
+	if (r)
+		return r;
+	r = gpgpu_buffer_map(buf, &ptr);
+	if (r) {
+		gpgpu_buffer_destroy(buf);
+		return r;
+	}
+	buf->user = memory;
+	buf->user_size = size;
+	*out = buf;
+	return 0;
+}
+
+int gpgpu_buffer_sync(struct gpgpu_buffer *buf, uint64_t offset, uint64_t size, uint32_t direction)
+{
+	uint8_t *user, *copy;
+
+	if (!buf->user)
+		return gpgpu_fail(-EINVAL, "the buffer is not of an application's memory");
+	if (direction != GPGPU_TO_DEVICE && direction != GPGPU_FROM_DEVICE)
+		return gpgpu_fail(-EINVAL, "memory goes to the device or comes from it");
+	if (offset > buf->user_size || size > buf->user_size - offset)
+		return gpgpu_fail(-EINVAL, "%llu bytes at %llu are not within the memory's %llu",
+				  (unsigned long long)size, (unsigned long long)offset,
+				  (unsigned long long)buf->user_size);
+	user = (uint8_t *)buf->user + offset;
+	copy = (uint8_t *)buf->ptr + offset;
+	if (direction == GPGPU_TO_DEVICE)
+		memcpy(copy, user, size);
+	else
+		memcpy(user, copy, size);
+	return 0;
+}
+
 int gpgpu_buffer_map(struct gpgpu_buffer *buf, void **ptr)
 {
 	*ptr = NULL;

@@ -50,6 +50,8 @@ struct gpgpu_buffer {
 	uint32_t handle, memory;
 	int fd; /* an imported one's, to map it by; else -1 */
 	void *ptr; /* NULL until it is mapped */
+	void *user; /* the application's memory that it is a copy of, or NULL */
+	uint64_t user_size;
 	struct mapped_range *ranges; /* of device memory */
 };
 
@@ -107,6 +109,7 @@ struct gpgpu_program {
 	uint32_t num_insns;
 	struct linked_function *functions; /* of an object: sorted by start */
 	uint32_t num_functions;
+	bool has_groups; /* of a loaded kernel: its items share local memory or wait for each other */
 	bool autoload;
 	bool wanted; /* to be loaded, or in a program array of one that is */
 };

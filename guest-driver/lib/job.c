@@ -117,6 +117,30 @@ static void choose_group(const struct gpgpu_device *dev, const uint32_t grid[3],
 	}
 }
 
+/* What the device would refuse as well, in words that name the numbers. */
+static int check_group(const struct gpgpu_program *prog, const uint32_t grid[3], const uint32_t group[3])
+{
+	uint64_t items = 1;
+
+	for (int d = 0; d < 3; d++) {
+		if (!group[d])
+			return gpgpu_fail(-EINVAL, "a group of 0 work items");
+		items = items * group[d] > UINT32_MAX ? UINT32_MAX : items * group[d];
+	}
+	if (items > prog->dev->max_group)
+		return gpgpu_fail(-EINVAL, "a group of %u x %u x %u work items, the device takes %u",
+				  group[0], group[1], group[2], prog->dev->max_group);
+	for (int d = 0; d < 3 && prog->has_groups; d++) {
+		if (grid[d] % group[d])
+			return gpgpu_fail(
+				-EINVAL,
+				"kernel '%.64s' is run by whole groups, and a grid of %u x %u x %u is none of "
+				"groups of %u x %u x %u: round it up",
+				prog->name, grid[0], grid[1], grid[2], group[0], group[1], group[2]);
+	}
+	return 0;
+}
+
 static int convert_args(const struct gpgpu_program *prog, const struct gpgpu_arg *args,
 			struct drm_virtio_gpgpu_arg *out)
 {
@@ -183,7 +207,8 @@ int gpgpu_dispatch(struct gpgpu_program *prog, const uint32_t grid[3], const uin
 		memcpy(submit.dispatch.group, group, sizeof(submit.dispatch.group));
 	else
 		choose_group(prog->dev, grid, submit.dispatch.group);
-	return submit_job(prog->dev, "the dispatch", how, &submit, job);
+	r = check_group(prog, grid, submit.dispatch.group);
+	return r ? r : submit_job(prog->dev, "the dispatch", how, &submit, job);
 }
 
 int gpgpu_packets(struct gpgpu_program *prog, struct gpgpu_buffer *buf, uint64_t offset, uint32_t stride,

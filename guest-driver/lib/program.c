@@ -9,7 +9,26 @@
 #include <string.h>
 
 #include "internal.h"
+#include "gpgpu_bpf.h"
 #include "virtio_gpgpu.h"
+
+#define LOCAL_MEMORY 15 /* src_reg of an ld_imm64 that names local memory */
+
+/* As the device finds it out: such a kernel is run by whole groups. */
+static bool has_groups(const struct bpf_insn *insns, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		if (insns[i].code == (BPF_JMP | BPF_CALL) && !insns[i].src_reg &&
+		    insns[i].imm >= GPGPU_HELPER_barrier && insns[i].imm <= GPGPU_HELPER_scan_before)
+			return true;
+		if (insns[i].code != (BPF_LD | BPF_IMM | BPF_DW))
+			continue;
+		if (insns[i].src_reg == LOCAL_MEMORY)
+			return true;
+		i++;
+	}
+	return false;
+}
 
 int gpgpu_program_attach(struct gpgpu_program *prog, struct gpgpu_device *dev, const struct bpf_insn *insns,
 			 uint32_t num_insns)
@@ -38,6 +57,7 @@ int gpgpu_program_attach(struct gpgpu_program *prog, struct gpgpu_device *dev, c
 		return gpgpu_fail_device(r, what, &create.result, message);
 	}
 	prog->handle = create.handle;
+	prog->has_groups = prog->kind == GPGPU_PROGRAM_KERNEL && has_groups(insns, num_insns);
 	prog->compile_ns = create.compile_ns;
 	prog->code_bytes = create.code_bytes;
 	prog->dev = gpgpu_device_get(dev);

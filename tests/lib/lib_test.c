@@ -16,14 +16,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "gpgpu.h"
+#include "lib_test.h"
+
+const char *folder;
+struct gpgpu_device *dev;
+struct gpgpu_caps caps;
 
 static int cases, failures;
-static const char *folder;
-static struct gpgpu_device *dev;
-static struct gpgpu_caps caps;
 
-__attribute__((format(printf, 2, 3))) static bool ok(bool good, const char *format, ...)
+bool ok(bool good, const char *format, ...)
 {
 	va_list ap;
 
@@ -40,7 +41,7 @@ __attribute__((format(printf, 2, 3))) static bool ok(bool good, const char *form
 	return good;
 }
 
-static void is_error(int got, int want, const char *message, const char *what)
+void is_error(int got, int want, const char *message, const char *what)
 {
 	bool right = got == want && strstr(gpgpu_error_message(), message);
 
@@ -49,7 +50,7 @@ static void is_error(int got, int want, const char *message, const char *what)
 	ok(right, "%s", what);
 }
 
-static struct gpgpu_object *load(const char *name)
+struct gpgpu_object *load(const char *name)
 {
 	struct gpgpu_object *obj;
 	char path[512];
@@ -61,7 +62,7 @@ static struct gpgpu_object *load(const char *name)
 	exit(1);
 }
 
-static void *make_buffer(uint64_t size, struct gpgpu_buffer **buf)
+void *make_buffer(uint64_t size, struct gpgpu_buffer **buf)
 {
 	void *p;
 
@@ -71,8 +72,7 @@ static void *make_buffer(uint64_t size, struct gpgpu_buffer **buf)
 	exit(1);
 }
 
-/* Waits for a job and lets go of it. A pointer, since nothing says which argument is evaluated first. */
-static int finish(int submitted, struct gpgpu_job **job)
+int finish(int submitted, struct gpgpu_job **job)
 {
 	int r = submitted ? submitted : gpgpu_job_wait(*job, -1, NULL, NULL, 0);
 
@@ -81,10 +81,10 @@ static int finish(int submitted, struct gpgpu_job **job)
 	return r;
 }
 
-static bool all_bytes(const uint8_t *p, size_t n, uint8_t value)
+bool all_bytes(const void *p, size_t n, uint8_t value)
 {
 	for (size_t i = 0; i < n; i++) {
-		if (p[i] != value)
+		if (((const uint8_t *)p)[i] != value)
 			return false;
 	}
 	return true;
@@ -705,8 +705,8 @@ static void test_events(struct gpgpu_object *obj)
 /* Parts of buffers, and buffers that have one memory. */
 static void test_sharing(void)
 {
-	struct gpgpu_buffer *shared, *device, *twin = NULL, *again = NULL;
-	uint8_t *p = make_buffer(8192, &shared), *q;
+	struct gpgpu_buffer *shared, *device, *own, *twin = NULL, *again = NULL;
+	uint8_t *p = make_buffer(8192, &shared), *q, mine[5002];
 	struct gpgpu_device *other;
 	struct gpgpu_job *job;
 	int fd, null[2];
@@ -721,6 +721,24 @@ static void test_sharing(void)
 		 "are not within", "or beyond all bounds");
 	is_error(gpgpu_buffer_map_range(shared, 0, 1, 0, &range), -EINVAL, "neither", "for nothing");
 	is_error(gpgpu_buffer_unmap(shared, &fd), -EINVAL, "not an address", "an address that is none");
+
+	memset(mine, 0x66, sizeof(mine));
+	ok(!gpgpu_buffer_create_user(dev, mine + 1, 5000, &own) &&
+		   !gpgpu_buffer_sync(own, 0, 5000, GPGPU_TO_DEVICE) &&
+		   !finish(gpgpu_copy(shared, 0, own, 0, 5000, NULL, &job), &job) && all_bytes(p, 5000, 0x66),
+	   "the device sees an application's memory");
+	ok(!finish(gpgpu_fill(own, 0, 4096, 0x77777777, NULL, &job), &job) &&
+		   all_bytes(mine, sizeof(mine), 0x66) && !gpgpu_buffer_sync(own, 8, 16, GPGPU_FROM_DEVICE) &&
+		   all_bytes(mine, 9, 0x66) && all_bytes(mine + 9, 16, 0x77) &&
+		   all_bytes(mine + 25, sizeof(mine) - 25, 0x66),
+	   "and it what the device wrote, where it asks");
+	is_error(gpgpu_buffer_sync(own, 4096, 905, GPGPU_TO_DEVICE), -EINVAL, "not within the memory's 5000",
+		 "not behind its end");
+	is_error(gpgpu_buffer_sync(own, 0, 8, 3), -EINVAL, "to the device or comes from it", "not both ways");
+	is_error(gpgpu_buffer_sync(shared, 0, 8, GPGPU_TO_DEVICE), -EINVAL, "not of an application's memory",
+		 "not of other buffers");
+	gpgpu_buffer_destroy(own);
+	memset(p, 0, 8192);
 
 	ok(!gpgpu_buffer_create(dev, 65536, GPGPU_BUFFER_DEVICE, &device) &&
 		   !finish(gpgpu_fill(device, 0, 65536, 0x11111111, NULL, &job), &job),
@@ -833,6 +851,7 @@ int main(int argc, char **argv)
 	test_queues(obj);
 	test_events(obj);
 	test_sharing();
+	test_misuse();
 	test_threads(obj);
 	test_packets();
 	test_map_values();

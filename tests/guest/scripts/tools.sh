@@ -75,7 +75,7 @@ refused "a kernel that faults writes nothing" "access out of bounds: 98 work ite
 	gpgpu run "$here/saxpy.bpf.o" --grid 100 x=@x y=+8 a=f32:1 'y>@z'
 grep -q 'saxpy.bpf.c:[0-9][0-9]*$' /tmp/log
 result $? "and names the line"
-refused "a group that is too large" "invalid request" \
+refused "a group that is too large" "a group of 65536 x 1 x 1 work items, the device takes" \
 	gpgpu run "$here/saxpy.bpf.o" --grid 65536 --group 65536 x=@x y=+8 a=f32:1
 
 frames 100 >in.pcap
