@@ -183,6 +183,7 @@ static void describe(struct gp_gpu *gpu, const char *version, uint64_t vram, str
 	info->wave = gpu->gen->wave;
 	info->waves = gpu->units * gpu->gen->simds * gpu->gen->waves;
 	info->depth = GP_GPU_DEPTH;
+	info->times = GP_PACKETS_TIMES;
 	info->memory = vram;
 	info->tick_hz = gpu->tick_hz;
 }

@@ -175,14 +175,17 @@ uint32_t gp_packets_build(const struct gp_generation *gen, const struct gp_dispa
 	acquire(&out, gen);
 	registers(&out, gen, dispatch);
 
-	put(&out, PACKET(OP_DISPATCH_DIRECT, 4) | COMPUTE);
-	put(&out, dispatch->groups);
-	put(&out, 1);
-	put(&out, 1);
-	put(&out, gen->initiator);
-
-	put(&out, PACKET(OP_EVENT_WRITE, 1));
-	put(&out, EVENT_CS_PARTIAL_FLUSH);
+	for (uint32_t i = 0; i < dispatch->times; i++) {
+		if (i)
+			acquire(&out, gen);
+		put(&out, PACKET(OP_DISPATCH_DIRECT, 4) | COMPUTE);
+		put(&out, dispatch->groups);
+		put(&out, 1);
+		put(&out, 1);
+		put(&out, gen->initiator);
+		put(&out, PACKET(OP_EVENT_WRITE, 1));
+		put(&out, EVENT_CS_PARTIAL_FLUSH);
+	}
 	release(&out, dispatch->stamps + offsetof(struct gp_stamps, end), RELEASE_DATA_CLOCK, 0);
 	release(&out, dispatch->stamps + offsetof(struct gp_stamps, ticket), RELEASE_DATA_64,
 		dispatch->ticket);

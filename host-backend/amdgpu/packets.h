@@ -6,8 +6,9 @@
 #include <stdint.h>
 #include "amdgpu/generations.h"
 
-#define GP_PACKETS_MAX 224u /* dwords of an indirect buffer, padding included */
-#define GP_USER_SGPRS  16u
+#define GP_PACKETS_MAX	 720u /* dwords of an indirect buffer, padding included */
+#define GP_PACKETS_TIMES 32u /* that one may dispatch the same */
+#define GP_USER_SGPRS	 16u
 
 /* What the GPU writes about a launch. */
 struct gp_stamps {
@@ -22,6 +23,7 @@ struct gp_dispatch {
 	uint32_t user[GP_USER_SGPRS]; /* scalar registers that waves start with */
 	uint32_t num_user;
 	uint32_t groups, group; /* work groups, lanes of each */
+	uint32_t times; /* one behind the other, each seeing what the last wrote; GP_PACKETS_TIMES at most */
 	uint64_t scratch; /* address, 256-aligned; 0: none */
 	uint64_t scratch_bytes; /* cleared first */
 	uint32_t scratch_waves, scratch_units; /* COMPUTE_TMPRING_SIZE: waves, units of a wave */

@@ -27,8 +27,8 @@
 #include <time.h>
 #include "amdgpu/private.h"
 
-#define SLOT_BYTES   1024u /* of the ring: GP_PACKETS_MAX dwords, then the kernel's argument */
-#define SLOT_ARG     960u
+#define SLOT_BYTES   3072u /* of the ring: GP_PACKETS_MAX dwords, then the kernel's argument */
+#define SLOT_ARG     2944u
 #define SLICE_NS     (100ull * 1000 * 1000)
 #define HANG_US	     (75ll * 1000 * 1000)
 #define SCRATCH_MAX  (256ull << 20)
@@ -232,7 +232,8 @@ static int submit_slot(struct gp_gpu *gpu, uint32_t ip, uint32_t dwords)
 }
 
 /* launch() - with the queue's lock, and room in the ring. */
-static int launch(struct gp_gpu *gpu, struct gp_gpu_code *code, uint64_t arg, uint32_t groups, uint32_t group)
+static int launch(struct gp_gpu *gpu, struct gp_gpu_code *code, uint64_t arg, uint32_t groups, uint32_t group,
+		  uint32_t times)
 {
 	uint8_t *at = slot_of(gpu);
 	uint32_t dwords;
@@ -243,6 +244,7 @@ static int launch(struct gp_gpu *gpu, struct gp_gpu_code *code, uint64_t arg, ui
 		.rsrc3 = code->rsrc3,
 		.groups = groups,
 		.group = group,
+		.times = times,
 		.stamps = (uintptr_t)stamps_of(gpu, gpu->next),
 		.ticket = gpu->next,
 		.align = gpu->ib_align,
@@ -301,16 +303,16 @@ static int queued(struct gp_gpu *gpu, int ret, uint64_t *ticket)
 }
 
 int gp_amdgpu_launch(struct gp_gpu *gpu, struct gp_gpu_code *code, uint64_t arg, uint32_t groups,
-		     uint32_t group, uint64_t *ticket)
+		     uint32_t group, uint32_t times, uint64_t *ticket)
 {
 	int ret;
 
-	if (!groups || !group || group > 1024)
+	if (!groups || !group || group > 1024 || !times || times > GP_PACKETS_TIMES)
 		return -EINVAL;
 	g_mutex_lock(&gpu->queue);
 	ret = may_queue(gpu);
 	if (!ret)
-		ret = launch(gpu, code, arg, groups, group);
+		ret = launch(gpu, code, arg, groups, group, times);
 	ret = queued(gpu, ret, ticket);
 	g_mutex_unlock(&gpu->queue);
 	return ret;

@@ -142,7 +142,7 @@ void gp_cuda_unload(struct gp_gpu *gpu, struct gp_gpu_code *code);
 CUresult gp_cuda_queue_open(struct gp_gpu *gpu);
 void gp_cuda_queue_close(struct gp_gpu *gpu);
 int gp_cuda_launch(struct gp_gpu *gpu, struct gp_gpu_code *code, uint64_t arg, uint32_t groups,
-		   uint32_t group, uint64_t *ticket);
+		   uint32_t group, uint32_t times, uint64_t *ticket);
 int gp_cuda_copy(struct gp_gpu *gpu, void *to, const void *from, uint64_t bytes, uint32_t pattern,
 		 uint64_t *ticket);
 int gp_cuda_wait(struct gp_gpu *gpu, uint64_t ns, struct gp_gpu_end *ends, uint32_t max);

@@ -112,8 +112,9 @@ static int queue_work(struct gp_gpu *gpu, struct work *work, uint64_t *ticket)
 }
 
 int gp_cuda_launch(struct gp_gpu *gpu, struct gp_gpu_code *code, uint64_t arg, uint32_t groups,
-		   uint32_t group, uint64_t *ticket)
+		   uint32_t group, uint32_t times, uint64_t *ticket)
 {
+	/* The kernel runs all packets of a part (rt/kernels.c): once does. */
 	struct work work = { .code = code, .arg = arg, .groups = groups, .group = group };
 	int err;
 

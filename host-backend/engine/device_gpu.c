@@ -210,7 +210,7 @@ static int hand_over(struct gp_device *dev, struct gpu_launch *launch)
 	if (err != -EOPNOTSUPP)
 		return err;
 	return dev->ops->launch(dev->gpu, launch->code, (uintptr_t)launch->args, groups, group,
-				&launch->ticket);
+				MAX(launch->times, 1), &launch->ticket);
 }
 
 /* Queues @launch. Engine's lock held, not all the time. */

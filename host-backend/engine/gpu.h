@@ -45,6 +45,7 @@ struct gp_gpu_info {
 	uint32_t wave; /* lanes of a wave */
 	uint32_t group; /* lanes of a work group of launches, whole waves; 0: one wave */
 	uint32_t waves; /* that can be resident at once */
+	uint32_t times; /* as often can launch() queue what it is given; 0: any number */
 	uint32_t depth; /* launches that may be queued and not ended */
 	uint32_t cpus; /* copies that per-CPU maps have at most; 0: as many as the engine likes */
 	uint64_t memory; /* bytes, the GPU's own */
@@ -109,11 +110,12 @@ struct gp_gpu_ops {
 	struct gp_gpu_code *(*builtin)(struct gp_gpu *gpu, enum gp_kernel kernel);
 
 	/*
-	 * launch() - queue @groups work groups of @group lanes. @arg: address of the struct gp_launch.
+	 * launch() - queue @groups work groups of @group lanes. @arg: address of the struct gp_launch. @times: where that
+	 * has parts, as often as their packets ask for (rt/launch.h), each behind the last and seeing what that wrote; else 1.
 	 * Return: 0; -EAGAIN: depth reached; -ENOMEM: not now; -ENODEV: lost, see state().
 	 */
 	int (*launch)(struct gp_gpu *gpu, struct gp_gpu_code *code, uint64_t arg, uint32_t groups,
-		      uint32_t group, uint64_t *ticket);
+		      uint32_t group, uint32_t times, uint64_t *ticket);
 
 	/*
 	 * copy() - queue that @bytes are copied from @from to @to, or with @from NULL that @to is filled with @pattern, in order

@@ -43,6 +43,7 @@ struct gpu_launch {
 	struct gp_launch_copy copy; /* COPY */
 	bool by_engine; /* COPY: by the GPU's engine for that */
 	uint32_t num; /* PACKETS: packets, or parts; CALLS: operations */
+	uint32_t times; /* that it is launched, one behind the other; 0: once */
 	struct gp_launch_part *parts; /* PACKETS with parts; else NULL */
 	uint32_t *part_of; /* the job's parts, by those of the launch */
 	uint32_t *order; /* PACKETS without parts: which of the slice; NULL: all, one after the other */

@@ -219,6 +219,8 @@ static bool begin_parts(struct gp_device *dev, struct gpu_slice *slice, struct l
 		most = job->part_packets = FIRST_PART_PACKETS;
 	if (job->prog->tail_calls)
 		most = 1;
+	if (dev->info.times)
+		most = MIN(most, dev->info.times);
 	launch = gp_gpu_packets(dev, slice, job->prog, job->order, (uint32_t)job->items, room);
 	if (!launch)
 		return no_memory(slice);
@@ -231,10 +233,12 @@ static bool begin_parts(struct gp_device *dev, struct gpu_slice *slice, struct l
 		if (part->next == part->end)
 			continue;
 		launch->part_of[num] = i;
-		parts[num++] = (struct gp_launch_part){
+		parts[num] = (struct gp_launch_part){
 			.next = part->next,
 			.end = part->next + MIN(most, part->end - part->next),
 		};
+		launch->times = MAX(launch->times, parts[num].end - parts[num].next);
+		num++;
 	}
 	launch->args->parts = launch->parts = parts;
 	launch->num = num;

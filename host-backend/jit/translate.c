@@ -5,12 +5,13 @@
  * Joins. A register that is a packet offset on one edge and a map value on another is a handle behind the join: the
  * edge that loses the kind adds the bias, in a block of its own where needed. Back edges burn fuel there.
  *
- * Faults. All checks of a function branch to one block with the reason and the instruction, which notes
- * them in the lane and returns.
+ * Faults. All checks of a function branch to one block with the reason and the instruction, in one word, which notes
+ * it in the lane and returns.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <llvm-c/DebugInfo.h>
 #include <virtio_gpgpu.h>
 #include "bpf/opcodes.h"
 #include "jit/translate.h"
@@ -32,6 +33,7 @@ static bool edge_needs_block(const struct gp_tr *tr, const struct gp_block *bloc
 static void take_edge(struct gp_tr *tr, const struct gp_block *block, int e)
 {
 	const struct gp_state *to = &tr->kinds->entry[block->succ[e]];
+	LLVMValueRef br;
 
 	if (block->back & 1u << e)
 		gp_tr_burn(tr, tr->loop_cost[block->succ[e]]);
@@ -39,7 +41,9 @@ static void take_edge(struct gp_tr *tr, const struct gp_block *block, int e)
 		if (to->reg[r].kind != GP_KIND_UNINIT &&
 		    gp_val_region(&to->reg[r]) != gp_val_region(&tr->state.reg[r]))
 			gp_tr_set(tr, r, gp_tr_convert(tr, gp_tr_get(tr, r), &tr->state.reg[r], &to->reg[r]));
-	LLVMBuildBr(tr->b, tr->blocks[block->succ[e]]);
+	br = LLVMBuildBr(tr->b, tr->blocks[block->succ[e]]);
+	if (tr->as_it_is && block->back & 1u << e)
+		LLVMSetMetadata(br, tr->md_loop, LLVMMetadataAsValue(tr->ctx, tr->as_it_is));
 }
 
 /* Where a conditional jump goes for edge @e; a block that does the edge's work if there is some. */
@@ -56,6 +60,12 @@ static LLVMBasicBlockRef edge_target(struct gp_tr *tr, const struct gp_block *bl
 	return edge;
 }
 
+/* Whether it is the function that runs on a packet, on a GPU: it says in one word how it ended. */
+static bool is_gpu_packet(const struct gp_tr *tr)
+{
+	return tr->gpu && !tr->func && tr->prog->kind == VIRTIO_GPGPU_PROG_XDP;
+}
+
 static void translate_exit(struct gp_tr *tr)
 {
 	const struct gp_val *ret = &tr->kinds->funcs[tr->func].ret;
@@ -63,6 +73,8 @@ static void translate_exit(struct gp_tr *tr)
 
 	if (ret->kind != GP_KIND_UNINIT)
 		value = gp_tr_convert(tr, gp_tr_get(tr, 0), &tr->state.reg[0], ret);
+	if (is_gpu_packet(tr))
+		value = gp_tr_rt(tr, "gp_rt_verdict", &value, 1);
 	LLVMBuildRet(tr->b, value);
 }
 
@@ -203,18 +215,21 @@ static void translate_entry(struct gp_tr *tr)
 
 static void make_fault_blocks(struct gp_tr *tr)
 {
-	LLVMValueRef args[3];
+	LLVMValueRef args[2];
 
 	tr->fault = LLVMAppendBasicBlockInContext(tr->ctx, tr->fn, "fault");
 	tr->leave = LLVMAppendBasicBlockInContext(tr->ctx, tr->fn, "leave");
 	LLVMPositionBuilderAtEnd(tr->b, tr->fault);
 	args[0] = LLVMGetParam(tr->fn, 0);
-	args[1] = tr->fault_reason = LLVMBuildPhi(tr->b, tr->i32, "");
-	args[2] = tr->fault_insn = LLVMBuildPhi(tr->b, tr->i32, "");
-	gp_tr_rt(tr, "gp_rt_fault", args, 3);
+	args[1] = tr->faulted = LLVMBuildPhi(tr->b, tr->i32, "");
+	gp_tr_rt(tr, "gp_rt_fault", args, 2);
 	LLVMBuildBr(tr->b, tr->leave);
 	LLVMPositionBuilderAtEnd(tr->b, tr->leave);
-	LLVMBuildRet(tr->b, gp_tr_const(tr, 0));
+	if (is_gpu_packet(tr))
+		LLVMBuildRet(tr->b,
+			     LLVMBuildZExt(tr->b, gp_tr_rt(tr, "gp_rt_faulted", args, 1), tr->i64, ""));
+	else
+		LLVMBuildRet(tr->b, gp_tr_const(tr, 0));
 }
 
 static void translate_func(struct gp_tr *tr, uint32_t f)
@@ -245,11 +260,9 @@ static void translate_func(struct gp_tr *tr, uint32_t f)
 	for (uint32_t b = func->first_block; b < func->first_block + func->num_blocks; b++)
 		translate_block(tr, b);
 	/* Phis without edges are not allowed. */
-	if (!LLVMCountIncoming(tr->fault_reason)) {
-		LLVMReplaceAllUsesWith(tr->fault_reason, LLVMConstInt(tr->i32, 0, 0));
-		LLVMReplaceAllUsesWith(tr->fault_insn, LLVMConstInt(tr->i32, 0, 0));
-		LLVMInstructionEraseFromParent(tr->fault_reason);
-		LLVMInstructionEraseFromParent(tr->fault_insn);
+	if (!LLVMCountIncoming(tr->faulted)) {
+		LLVMReplaceAllUsesWith(tr->faulted, LLVMConstInt(tr->i32, 0, 0));
+		LLVMInstructionEraseFromParent(tr->faulted);
 	}
 }
 
@@ -342,6 +355,19 @@ static void count_calls(const struct gp_tr *tr, uint32_t *calls)
 	}
 }
 
+/* A loop's metadata begins with itself. */
+static LLVMMetadataRef not_unrolled(const struct gp_tr *tr)
+{
+	static const char name[] = "llvm.loop.unroll.disable";
+	LLVMMetadataRef parts[2], disable = LLVMMDStringInContext2(tr->ctx, name, strlen(name)), loop;
+
+	parts[0] = LLVMTemporaryMDNode(tr->ctx, NULL, 0);
+	parts[1] = LLVMMDNodeInContext2(tr->ctx, &disable, 1);
+	loop = LLVMMDNodeInContext2(tr->ctx, parts, 2);
+	LLVMMetadataReplaceAllUsesWith(parts[0], loop);
+	return loop;
+}
+
 /*
  * A call takes the lane out of its registers, and hands over in memory what was put on the stack for it: functions are
  * inlined where that leaves the program bearable. On a GPU a call needs a stack as well. Elsewhere it is for packet
@@ -359,8 +385,11 @@ static void inline_funcs(struct gp_tr *tr)
 	for (uint32_t i = 0; i < tr->cfg->num_funcs; i++)
 		sizes[tr->cfg->callee_first[i]] = inlined_size(tr, tr->cfg->callee_first[i], sizes);
 	all = sizes[0] <= (tr->gpu ? GP_GPU_INLINE_INSNS : GP_INLINE_INSNS);
-	if (tr->gpu)
+	if (tr->gpu) {
 		tr->inlined_lookups = all ? GP_GPU_INLINE_LOOKUPS : 0;
+		if (sizes[0] > GP_GPU_UNROLL_INSNS)
+			tr->as_it_is = not_unrolled(tr);
+	}
 	count_calls(tr, calls);
 	for (uint32_t f = 0; f < tr->cfg->num_funcs; f++)
 		if (!f || (tr->gpu ? all : calls[f] == 1 || (all && !(calls[f] & CALLED_BACK))))
@@ -381,6 +410,7 @@ static void init_types(struct gp_tr *tr)
 	tr->i64 = LLVMInt64TypeInContext(tr->ctx);
 	tr->ptr = LLVMPointerTypeInContext(tr->ctx, 0);
 	tr->md_prof = LLVMGetMDKindIDInContext(tr->ctx, "prof", 4);
+	tr->md_loop = LLVMGetMDKindIDInContext(tr->ctx, "llvm.loop", 9);
 	weights[0] = LLVMMDStringInContext2(tr->ctx, "branch_weights", 14);
 	weights[1] = LLVMValueAsMetadata(LLVMConstInt(tr->i32, 1, 0));
 	weights[2] = LLVMValueAsMetadata(LLVMConstInt(tr->i32, 100000, 0));

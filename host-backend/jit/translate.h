@@ -32,6 +32,7 @@
 #define GP_INLINE_INSNS	      4000 /* packet programs */
 #define GP_GPU_INLINE_INSNS   8000
 #define GP_GPU_INLINE_LOOKUPS 16
+#define GP_GPU_UNROLL_INSNS   1000 /* loops of larger programs are not unrolled: each turn would be compiled */
 
 struct gp_tr {
 	LLVMContextRef ctx;
@@ -39,7 +40,8 @@ struct gp_tr {
 	LLVMBuilderRef b;
 	LLVMTypeRef i1, i8, i16, i32, i64, ptr;
 	LLVMMetadataRef unlikely;
-	unsigned int md_prof;
+	unsigned int md_prof, md_loop;
+	LLVMMetadataRef as_it_is; /* on a back edge: the loop is not unrolled; or NULL */
 
 	bool gpu; /* nothing runs ahead of a check there; atomic operations have a scope */
 	const struct gp_prog *prog;
@@ -68,7 +70,7 @@ struct gp_tr {
 	int16_t part_start[GP_STACK_FRAME]; /* and which byte of the frame that starts at */
 	LLVMBasicBlockRef *blocks; /* by block of the cfg */
 	LLVMBasicBlockRef fault, leave;
-	LLVMValueRef fault_reason, fault_insn; /* phis in `fault` */
+	LLVMValueRef faulted; /* phi in `fault`: what happened, and where (gp_fault() of rt/rt.h) */
 	struct gp_state state; /* before the instruction being translated */
 	uint32_t insn;
 };

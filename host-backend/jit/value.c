@@ -72,7 +72,7 @@ LLVMValueRef gp_tr_rt(struct gp_tr *tr, const char *name, LLVMValueRef *args, un
 void gp_tr_fault_if(struct gp_tr *tr, LLVMValueRef cond, uint32_t reason)
 {
 	LLVMBasicBlockRef from = LLVMGetInsertBlock(tr->b), next;
-	LLVMValueRef why = LLVMConstInt(tr->i32, reason, 0), where = LLVMConstInt(tr->i32, tr->insn, 0), br;
+	LLVMValueRef fault = LLVMConstInt(tr->i32, gp_fault(reason, tr->insn), 0), br;
 
 #ifdef GPGPU_UNCHECKED /* a compiler for a benchmark, which nothing installs */
 	return;
@@ -83,8 +83,7 @@ void gp_tr_fault_if(struct gp_tr *tr, LLVMValueRef cond, uint32_t reason)
 	LLVMMoveBasicBlockAfter(next, from);
 	br = LLVMBuildCondBr(tr->b, cond, tr->fault, next);
 	LLVMSetMetadata(br, tr->md_prof, LLVMMetadataAsValue(tr->ctx, tr->unlikely));
-	LLVMAddIncoming(tr->fault_reason, &why, &from, 1);
-	LLVMAddIncoming(tr->fault_insn, &where, &from, 1);
+	LLVMAddIncoming(tr->faulted, &fault, &from, 1);
 	LLVMPositionBuilderAtEnd(tr->b, next);
 }
 

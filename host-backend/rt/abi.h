@@ -51,9 +51,17 @@ enum gp_region_id {
 #define GP_MAX_FRAMES	 8
 #define GP_MAX_INNER	 16384 /* slots of env->inner */
 #define GP_MAX_TAIL	 33 /* tail calls on one packet */
-#define GP_FAULT_TAIL	 0xffffu /* lane->fault, packet_out.fault: no fault, a tail call is due */
-#define GP_LANE_RECORDS	 4 /* records that a lane may have reserved at once */
-#define GP_GUARD	 (64u << 10) /* inaccessible bytes in front of and behind every region's window */
+#define GP_FAULT_TAIL	 0xffffu /* packet_out.fault: no fault, a tail call is due */
+/*
+ * gp_fault() - a fault in one word: VIRTIO_GPGPU_R_*, and the
+ * instruction. gp_fault_reason(), gp_fault_insn() - its parts. GP_VERDICT_END is smaller than any.
+ */
+#define GP_VERDICT_END	       0x10000u
+#define gp_fault(reason, insn) ((uint32_t)(reason) << 16 | (uint32_t)(insn))
+#define gp_fault_reason(fault) ((fault) >> 16)
+#define gp_fault_insn(fault)   ((fault) & 0xffff)
+#define GP_LANE_RECORDS	       4 /* records that a lane may have reserved at once */
+#define GP_GUARD	       (64u << 10) /* inaccessible bytes in front of and behind every region's window */
 
 /* Of gp_rt_ctx_load(): sign extend; the context is struct xdp_md. */
 #define GP_CTX_SIGN 0x100u
@@ -61,7 +69,7 @@ enum gp_region_id {
 
 struct gp_region {
 	uint8_t *base;
-	uint64_t size;  /* bytes that may be accessed; 0: none */
+	uint64_t size; /* bytes that may be accessed; 0: none */
 	uint64_t writable; /* 0 or 1 */
 };
 
@@ -70,7 +78,7 @@ struct gp_region {
  * engine allocates them apart from the rest, both zeroed, and gp_map_layout() (rt/maps.h) splits the rest.
  */
 struct gp_map {
-	uint32_t type;  /* VIRTIO_GPGPU_MAP_* */
+	uint32_t type; /* VIRTIO_GPGPU_MAP_* */
 	uint32_t key_size;
 	uint32_t value_size;
 	uint32_t max_entries;

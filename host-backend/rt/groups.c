@@ -271,7 +271,7 @@ GP_ALWAYS void gp_meet(struct gp_meeting *meeting, struct gp_lane *lane)
 	if (!meeting->set)
 		*meeting = (struct gp_meeting){ lane->next, lane->what, lane->op, true };
 	else if (gp_unlikely(lane->next != meeting->next))
-		lane->fault = VIRTIO_GPGPU_R_DIVERGENT;
+		lane->fault = gp_fault(VIRTIO_GPGPU_R_DIVERGENT, 0);
 }
 
 /* One loop over the items that are still there. */
@@ -291,7 +291,7 @@ GP_ALWAYS struct gp_meeting gp_run_phase(const struct gp_env *env, struct gp_thr
 			.data_end = (uint32_t)env->local_bytes,
 			.fuel = group->fuel[i],
 			.reserve = group->reserve[i],
-			.fault = group->fault[i],
+			.fault = gp_fault(group->fault[i], group->fault_insn[i]),
 			.gid = { at->grp[0] * grid->group[0] + x, at->grp[1] * grid->group[1] + y,
 				 at->grp[2] * grid->group[2] + z },
 			.lid = { x, y, z },
@@ -308,8 +308,8 @@ GP_ALWAYS struct gp_meeting gp_run_phase(const struct gp_env *env, struct gp_thr
 			gp_meet(&meeting, &lane);
 			group->fuel[i] = lane.fuel;
 			group->reserve[i] = lane.reserve;
-			group->fault[i] = lane.fault;
-			group->fault_insn[i] = lane.fault_insn;
+			group->fault[i] = gp_fault_reason(lane.fault);
+			group->fault_insn[i] = gp_fault_insn(lane.fault);
 		}
 		if (++x == grid->group[0]) {
 			x = 0;

@@ -45,11 +45,11 @@ GP_ALWAYS uint64_t gp_scramble(uint64_t x)
 	return x ^ x >> 31;
 }
 
-GP_ALWAYS struct gp_thread gp_own_thread(const struct gp_launch *launch, uint64_t lane)
+GP_ALWAYS struct gp_thread gp_own_thread(const struct gp_launch *launch, uint64_t lane, uint64_t item)
 {
 	struct gp_thread thread = {
 		.cpu = (uint32_t)lane % launch->num_cpus & (GP_MAP_MAX_CPUS - 1), /* no GP_EVERY_CPU */
-		.random = gp_scramble(launch->seed + (launch->first + lane) * 0x9e3779b97f4a7c15ull),
+		.random = gp_scramble(launch->seed + item * 0x9e3779b97f4a7c15ull),
 	};
 
 	return thread;
@@ -84,49 +84,76 @@ GP_ALWAYS void gp_run_packet(const struct gp_launch *launch, struct gp_thread *t
 		.ingress = in->ingress_port,
 		.rx_queue = in->rx_queue,
 	};
+	bool stopped = !launch->parts && gp_stop_value(&launch->env) == GP_STOP_NOW;
 	int64_t ret = 0;
 
 	gp_start_lane(&lane, launch, began);
-	if (gp_unlikely(!launch->parts && gp_stop_value(&launch->env) == GP_STOP_NOW))
-		lane.fault = VIRTIO_GPGPU_R_OUT_OF_FUEL;
+#if defined(GP_RT_GPU)
+	lane.out = out;
+	gp_put_place(&lane, out);
+	ret = gp_fault(VIRTIO_GPGPU_R_OUT_OF_FUEL, 0);
+	if (gp_likely(!stopped))
+		ret = gp_prog(&lane);
+	gp_put_end(&lane, out, (uint32_t)ret);
+#else
+	if (gp_unlikely(stopped))
+		lane.fault = gp_fault(VIRTIO_GPGPU_R_OUT_OF_FUEL, 0);
 	else
 		ret = gp_prog(&lane);
 	gp_end_packet(&lane, out, ret);
+#endif
 	gp_lane_end(&lane);
 }
 
-GP_KERNEL void gp_kernel_packets(GP_KERNEL_ARGS)
+/* Runs the lane's packet, or the next one of its part. Return: whether its part may have another one. */
+GP_ALWAYS bool gp_run_next(const struct gp_launch *given, uint64_t lane, uint64_t began)
 {
-	const struct gp_launch *given = GP_GIVEN;
-	uint64_t lane = gp_lane_number(given), began = given->ticks ? gp_ticks() : 0, item, end;
+	struct gp_launch_part *part = NULL;
+	uint64_t item = given->first + lane;
 	struct gp_thread thread;
 	uint32_t ran = 0;
 
+	if (given->parts) {
+		part = &given->parts[item];
+		ran = gp_load32(&part->ran);
+		item = (uint64_t)part->next + ran;
+		/* Only a part has to wait for the answer before anything else is asked for. */
+		if (item >= part->end || gp_stop_value(&given->env) != GP_STOP_NONE)
+			return false;
+	}
+	thread = gp_own_thread(given, lane, item);
+	gp_run_packet(given, &thread, began, given->order ? given->order[item] : item);
+	if (!part)
+		return false;
+	gp_store32(&part->ran, ran + 1);
+	return true;
+}
+
+/*
+ * On an AMD GPU each launch runs one packet of a part (launch.h): where the program is the body of a loop, LLVM 19 makes its
+ * control flow fit for lanes in such a way that hundreds of values go round that loop which nobody reads, and a large
+ * program takes two to three times the registers, and the time to compile.
+ */
+GP_KERNEL void gp_kernel_packets(GP_KERNEL_ARGS)
+{
+	const struct gp_launch *given = GP_GIVEN;
+	uint64_t lane = gp_lane_number(given), began = given->ticks ? gp_ticks() : 0;
+
 	if (lane >= given->count)
 		return;
-	thread = gp_own_thread(given, lane);
-	item = given->first + lane;
-	end = item + 1;
-	if (given->parts) {
-		end = given->parts[item].end;
-		item = given->parts[item].next;
-	}
-	for (; item < end; item++, ran++) {
-		/* Only a part has to wait for the answer before anything else is asked for. */
-		if (given->parts && gp_stop_value(&given->env) != GP_STOP_NONE)
-			break;
-		gp_run_packet(given, &thread, began, given->order ? given->order[item] : item);
-	}
-	if (given->parts)
-		given->parts[given->first + lane].ran = ran;
+#if defined(__AMDGCN__)
+	gp_run_next(given, lane, began);
+#else
+	while (gp_run_next(given, lane, began))
+		;
+#endif
 }
 
 /* --------------------------------------------------------------------- grids */
 
 GP_ALWAYS void gp_note_first(struct gp_launch *launch, const struct gp_lane *lane, uint64_t item)
 {
-	uint64_t first = (item - launch->first) << 32 | (uint64_t)(lane->fault & 0xffff) << 16 |
-			 (lane->fault_insn & 0xffff);
+	uint64_t first = (item - launch->first) << 32 | lane->fault;
 
 	__atomic_fetch_add(&launch->fault_count, 1, __ATOMIC_RELAXED);
 #if defined(GP_RT_GPU)
@@ -146,11 +173,11 @@ GP_KERNEL void gp_kernel_grid(GP_KERNEL_ARGS)
 
 	if (n >= given->count)
 		return;
-	thread = gp_own_thread(given, n);
+	thread = gp_own_thread(given, n, given->first + n);
 	gp_grid_place(&lane, &given->grid, given->first + n);
 	gp_start_lane(&lane, given, began);
 	if (gp_unlikely(gp_stop_value(&given->env) == GP_STOP_NOW))
-		lane.fault = VIRTIO_GPGPU_R_OUT_OF_FUEL;
+		lane.fault = gp_fault(VIRTIO_GPGPU_R_OUT_OF_FUEL, 0);
 	else
 		gp_prog(&lane);
 	gp_lane_end(&lane);

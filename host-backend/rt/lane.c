@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* lane.c - what a program asks of the lane itself: its packet's offsets, fuel, faults, numbers, time, ids. */
+#include <linux/bpf.h>
 #include "clock.h"
 #include "fuel.h"
 #include "mem.h"
@@ -40,10 +41,14 @@ GP_RT uint32_t gp_rt_burn(struct gp_lane *lane, uint64_t cost)
 	return gp_burn(lane, cost);
 }
 
-GP_RT void gp_rt_fault(struct gp_lane *lane, uint32_t reason, uint32_t insn)
+GP_RT uint64_t gp_rt_verdict(uint64_t ret)
 {
-	lane->fault = reason;
-	lane->fault_insn = insn;
+	return (uint32_t)ret > XDP_REDIRECT ? XDP_ABORTED : (uint32_t)ret;
+}
+
+GP_RT void gp_rt_fault(struct gp_lane *lane, uint32_t fault)
+{
+	lane->fault = fault;
 }
 
 GP_RT uint32_t gp_rt_faulted(struct gp_lane *lane)

@@ -22,7 +22,7 @@
 /* Packets that run one after the other on one lane (order=flow, order=all). */
 struct gp_launch_part {
 	uint32_t next, end; /* in gp_launch.order, or packet numbers without one */
-	uint32_t ran; /* out: fewer than end - next only where *env.stop was set before one began */
+	uint32_t ran; /* 0; out: fewer than end - next only where *env.stop was set before one began */
 	uint32_t reserved;
 };
 
@@ -87,7 +87,11 @@ struct gp_launch {
 	const struct gp_packet_in *in; /* by packet number */
 	struct gp_packet_out *out; /* likewise */
 	const uint32_t *order; /* item i is packet order[i]; NULL: packet i */
-	struct gp_launch_part *parts; /* NULL: a packet a lane; else a part a lane: item n is parts[n] */
+	/*
+	 * NULL: a packet a lane; else a part a lane: item n is parts[n]. Launched as often as a part has packets, one behind the
+	 * other, it has run them all: each runs the next packet of a part, or as many as it likes.
+	 */
+	struct gp_launch_part *parts;
 
 	struct gp_grid grid;
 	uint32_t num_ops;

@@ -21,8 +21,8 @@ GP_ALWAYS void gp_note_fault(struct gp_faults *faults, const struct gp_lane *lan
 {
 	if (!faults->count++) {
 		faults->first = item;
-		faults->reason = lane->fault;
-		faults->insn = lane->fault_insn;
+		faults->reason = gp_fault_reason(lane->fault);
+		faults->insn = gp_fault_insn(lane->fault);
 	}
 }
 
@@ -53,7 +53,7 @@ uint64_t gp_entry_xdp(const struct gp_env *env, struct gp_thread *thread, const 
 					   1, 3);
 		gp_end_packet(&lane, &out[i], gp_prog(&lane));
 		gp_lane_end(&lane);
-		if (gp_unlikely(lane.fault && lane.fault != GP_FAULT_TAIL))
+		if (gp_unlikely(lane.fault && lane.fault != gp_fault(GP_FAULT_TAIL, 0)))
 			gp_note_fault(faults, &lane, i);
 	}
 	return i - first;

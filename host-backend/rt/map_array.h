@@ -39,6 +39,19 @@ GP_ALWAYS uint64_t gp_array_find(uint32_t index, uint32_t value_size, uint32_t m
 	return index < max_entries ? (uint64_t)index * gp_stride(value_size) + 1 : 0;
 }
 
+/*
+ * gp_own_copy() - the copy of the CPU that runs this, whose number fits the map's copies; else another's. On a GPU there is
+ * no branch for what does not happen.
+ */
+GP_ALWAYS uint32_t gp_own_copy(uint32_t cpu, uint32_t num_cpus)
+{
+#if defined(GP_RT_GPU)
+	return cpu < num_cpus ? cpu : num_cpus - 1;
+#else
+	return cpu;
+#endif
+}
+
 GP_ALWAYS uint64_t gp_percpu_find(uint32_t index, uint32_t cpu, uint32_t value_size, uint32_t max_entries,
 				  uint32_t num_cpus)
 {

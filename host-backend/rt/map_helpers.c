@@ -63,8 +63,8 @@ GP_RT uint64_t gp_helper_map_lookup(struct gp_lane *lane, struct gp_map *map, co
 	case VIRTIO_GPGPU_MAP_ARRAY:
 		return gp_array_find(gp_array_index(key), value_size, max_entries);
 	case VIRTIO_GPGPU_MAP_PERCPU_ARRAY:
-		return gp_percpu_find(gp_array_index(key), lane->thread->cpu, value_size, max_entries,
-				      num_cpus);
+		return gp_percpu_find(gp_array_index(key), gp_own_copy(lane->thread->cpu, num_cpus),
+				      value_size, max_entries, num_cpus);
 	case VIRTIO_GPGPU_MAP_HASH:
 	case VIRTIO_GPGPU_MAP_DEVMAP_HASH:
 	case VIRTIO_GPGPU_MAP_LRU_HASH:
@@ -72,9 +72,9 @@ GP_RT uint64_t gp_helper_map_lookup(struct gp_lane *lane, struct gp_map *map, co
 	case VIRTIO_GPGPU_MAP_LRU_PERCPU_HASH:
 		at = gp_offset(gp_find_hash(lane, map, key, type, key_size, max_entries, num_buckets),
 			       value_size);
-		return gp_is_percpu(type)
-			       ? gp_percpu_copy(at, lane->thread->cpu, value_size, max_entries, num_cpus)
-			       : at;
+		return gp_is_percpu(type) ? gp_percpu_copy(at, gp_own_copy(lane->thread->cpu, num_cpus),
+							   value_size, max_entries, num_cpus)
+					  : at;
 	case VIRTIO_GPGPU_MAP_LPM_TRIE:
 		return gp_offset(gp_lookup_lpm(lane, map, key, key_size), value_size);
 	case VIRTIO_GPGPU_MAP_DEVMAP:
@@ -121,8 +121,8 @@ GP_RT int64_t gp_helper_map_update(struct gp_lane *lane, struct gp_map *map, con
 			return gp_store_value(map, gp_array_find(index, value_size, max_entries), value,
 					      value_size);
 		return gp_store_value(map,
-				      gp_percpu_find(index, lane->thread->cpu, value_size, max_entries,
-						     num_cpus),
+				      gp_percpu_find(index, gp_own_copy(lane->thread->cpu, num_cpus),
+						     value_size, max_entries, num_cpus),
 				      value, value_size);
 	case VIRTIO_GPGPU_MAP_PERCPU_HASH:
 	case VIRTIO_GPGPU_MAP_LRU_PERCPU_HASH:

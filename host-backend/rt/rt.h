@@ -59,8 +59,9 @@ struct gp_lane {
 	uint64_t reserve; /* not yet handed out (fuel.h) */
 #if defined(GP_RT_GPU)
 	uint64_t deadline; /* of gp_ticks(): the lane's time is over */
+	struct gp_packet_out *out; /* says at any time where the packet is, so that the end need not know */
 #endif
-	uint32_t fault, fault_insn; /* VIRTIO_GPGPU_R_*, 0: none */
+	uint32_t fault; /* gp_fault(); 0: none */
 	struct gp_region stack; /* set by the program where a handle may point at it */
 	uint32_t gid[3], lid[3], grp[3];
 	const struct gp_grid *grid;
@@ -73,7 +74,10 @@ struct gp_lane {
 	uint32_t open_at[GP_LANE_RECORDS]; /* offset in the map's values */
 };
 
-/* The generated program. Return: r0; ignored where lane->fault was set. */
+/*
+ * The generated program. Return: r0; ignored where lane->fault was set. A packet program for a GPU returns the verdict,
+ * XDP_ABORTED where it is none, or what lane->fault is: that is all that its many ends have to hand on.
+ */
 int64_t gp_prog(struct gp_lane *lane);
 
 /* The loops; see gp_xdp_entry and gp_grid_entry in abi.h.  in[n] and out[n] belong to slot n, also for n < first. */
@@ -199,8 +203,9 @@ uint32_t gp_rt_egress(struct gp_lane *lane); /* xdp_md.egress_ifindex: 0 */
  * Return: 1 where it did not have that much left, or was told to stop; else 0.
  */
 uint32_t gp_rt_burn(struct gp_lane *lane, uint64_t cost);
-void gp_rt_fault(struct gp_lane *lane, uint32_t reason, uint32_t insn);
-uint32_t gp_rt_faulted(struct gp_lane *lane); /* reason, or 0 */
+uint64_t gp_rt_verdict(uint64_t ret); /* as gp_prog() returns it on a GPU */
+void gp_rt_fault(struct gp_lane *lane, uint32_t fault); /* gp_fault() */
+uint32_t gp_rt_faulted(struct gp_lane *lane); /* likewise; 0: none */
 void gp_rt_yield(struct gp_lane *lane); /* other lanes may run now; GP_PROG_INTERLEAVE only */
 void gp_rt_set_stack(struct gp_lane *lane, uint8_t *base, uint64_t size);
 

@@ -28,6 +28,6 @@ GP_RT int64_t gp_helper_tail_call(struct gp_lane *lane, struct gp_map *map, uint
 		return -ELOOP;
 	lane->tail_map = m;
 	lane->tail_index = i;
-	lane->fault = GP_FAULT_TAIL;
+	lane->fault = gp_fault(GP_FAULT_TAIL, 0);
 	return 0;
 }

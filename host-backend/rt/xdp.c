@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <linux/bpf.h>
 #include "fuel.h"
+#include "loops.h"
 #include "mem.h"
 #include "rt.h"
 
@@ -26,6 +27,14 @@ GP_ALWAYS int64_t gp_tail_limit(const struct gp_lane *lane)
 	uint64_t stride = lane->env->stride;
 
 	return stride >= GP_TAIL_MIN_STRIDE ? stride - GP_TAIL_RESERVED : stride;
+}
+
+/* On a GPU what comes out says at any time where the packet is. */
+GP_ALWAYS void gp_moved(const struct gp_lane *lane)
+{
+#if defined(GP_RT_GPU)
+	gp_put_place(lane, lane->out);
+#endif
 }
 
 /* The metadata follows the packet's start; both areas are in words and may overlap. */
@@ -56,6 +65,7 @@ GP_RT int64_t gp_helper_adjust_head(struct gp_lane *lane, int64_t delta)
 		gp_move_meta(lane->base + lane->meta_off, d, (uint32_t)meta_len);
 	lane->meta_off = (uint32_t)(lane->meta_off + d);
 	lane->data_off = (uint32_t)(lane->data_off + d);
+	gp_moved(lane);
 	return 0;
 }
 
@@ -74,6 +84,7 @@ GP_RT int64_t gp_helper_adjust_tail(struct gp_lane *lane, int64_t delta)
 		memset(lane->base + lane->data_end, 0, (size_t)d);
 	}
 	lane->data_end = (uint32_t)(lane->data_end + d);
+	gp_moved(lane);
 	return 0;
 }
 
@@ -87,6 +98,7 @@ GP_RT int64_t gp_helper_adjust_meta(struct gp_lane *lane, int64_t delta)
 		return -EACCES;
 	d &= (int64_t)(gp_if_room((uint64_t)meta) & gp_if_room((uint64_t)len));
 	lane->meta_off = (uint32_t)(lane->meta_off + d);
+	gp_moved(lane);
 	return 0;
 }
 

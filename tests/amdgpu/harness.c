@@ -102,7 +102,7 @@ void free_copy(struct copy *c)
 
 int launch(struct gp_gpu_code *code, const void *args, uint32_t lanes, uint64_t *ticket)
 {
-	return ops->launch(gpu, code, (uintptr_t)args, (lanes + info.wave - 1) / info.wave, info.wave,
+	return ops->launch(gpu, code, (uintptr_t)args, (lanes + info.wave - 1) / info.wave, info.wave, 1,
 			   ticket);
 }
 

@@ -38,7 +38,8 @@ static void packets(const struct gp_generation *gen, const struct gp_image *imag
 	launch.in = in;
 	launch.out = out;
 	launch.parts = &part;
-	run(gen, image, &launch);
+	for (uint32_t i = 0; i < count; i++)
+		run(gen, image, &launch);
 	if (part.ran != count)
 		abort();
 }

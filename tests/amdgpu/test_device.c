@@ -219,7 +219,9 @@ START_TEST(launches)
 		}
 	}
 	ck_assert_int_eq(launch(c.code, c.args, 0, &ticket), -EINVAL);
-	ck_assert_int_eq(ops->launch(gpu, c.code, 0, 1, 2048, &ticket), -EINVAL);
+	ck_assert_int_eq(ops->launch(gpu, c.code, 0, 1, 2048, 1, &ticket), -EINVAL);
+	ck_assert_int_eq(ops->launch(gpu, c.code, 0, 1, 64, 0, &ticket), -EINVAL);
+	ck_assert_int_eq(ops->launch(gpu, c.code, 0, 1, 64, GP_PACKETS_TIMES + 1, &ticket), -EINVAL);
 	close_card();
 }
 END_TEST

@@ -66,7 +66,7 @@ static const struct expected {
 #define DMA_SYNC (1u << 31)
 
 struct stream {
-	uint32_t dwords[256];
+	uint32_t dwords[GP_PACKETS_MAX];
 	uint32_t count;
 };
 
@@ -107,6 +107,15 @@ static void expect_masks(struct stream *s, const struct expected *e)
 		    0xffffffff);
 }
 
+static void expect_acquire(struct stream *s, const struct expected *e)
+{
+	if (e->family == gfx9)
+		PUT(s, PACKET3_COMPUTE(0x58, 5), COHER_CNTL, 0xffffffff, 0xff, 0, 0, 10);
+	else
+		PUT(s, PACKET3_COMPUTE(0x58, 6), 0, 0xffffffff, 0xff, 0, 0, 10,
+		    e->family == gfx12 ? GCR_CNTL_GFX12 : GCR_CNTL_GFX10);
+}
+
 /* The whole stream but for what is beyond DISPATCH_DIRECT. */
 static void expect(struct stream *s, const struct expected *e, const struct gp_dispatch *d)
 {
@@ -117,11 +126,7 @@ static void expect(struct stream *s, const struct expected *e, const struct gp_d
 	if (d->scratch)
 		PUT(s, PACKET3(0x50, 5), DMA_FILL | DMA_SYNC, 0, 0, (uint32_t)d->scratch,
 		    (uint32_t)(d->scratch >> 32), (uint32_t)d->scratch_bytes);
-	if (e->family == gfx9)
-		PUT(s, PACKET3_COMPUTE(0x58, 5), COHER_CNTL, 0xffffffff, 0xff, 0, 0, 10);
-	else
-		PUT(s, PACKET3_COMPUTE(0x58, 6), 0, 0xffffffff, 0xff, 0, 0, 10,
-		    e->family == gfx12 ? GCR_CNTL_GFX12 : GCR_CNTL_GFX10);
+	expect_acquire(s, e);
 	SET(s, 0x2e04, 6, 0, 0, 0, d->group, 1, 1); /* START_X, NUM_THREAD_X */
 	SET(s, 0x2e0c, 2, (uint32_t)(d->code >> 8), (uint32_t)(d->code >> 40)); /* PGM_LO, _HI */
 	SET(s, 0x2e12, 2, d->rsrc1, d->rsrc2); /* PGM_RSRC1, _RSRC2 */
@@ -143,9 +148,13 @@ static void expect(struct stream *s, const struct expected *e, const struct gp_d
 	PUT(s, PACKET3_COMPUTE(0x76, d->num_user), 0x2e40 - SH);
 	for (uint32_t i = 0; i < d->num_user; i++)
 		PUT(s, d->user[i]);
-	PUT(s, PACKET3_COMPUTE(0x15, 3), d->groups, 1, 1,
-	    START | (e->family == gfx9 ? ORDER_MODE : 0) | (e->wave32 ? CS_W32_EN : 0));
-	PUT(s, PACKET3(0x46, 0), CS_PARTIAL_FLUSH);
+	for (uint32_t i = 0; i < d->times; i++) {
+		if (i)
+			expect_acquire(s, e);
+		PUT(s, PACKET3_COMPUTE(0x15, 3), d->groups, 1, 1,
+		    START | (e->family == gfx9 ? ORDER_MODE : 0) | (e->wave32 ? CS_W32_EN : 0));
+		PUT(s, PACKET3(0x46, 0), CS_PARTIAL_FLUSH);
+	}
 	expect_release(s, d->stamps + 8, DATA_CLOCK, 0);
 	expect_release(s, d->stamps + 16, DATA_64, d->ticket);
 	while (s->count % 8)
@@ -161,6 +170,7 @@ static const struct gp_dispatch plain = {
 	.num_user = 6,
 	.groups = 0x12345,
 	.group = 64,
+	.times = 1,
 	.stamps = 0x7f0123456040ull,
 	.ticket = 0x123456789abull,
 };
@@ -173,6 +183,7 @@ static const struct gp_dispatch with_scratch = {
 	.num_user = 8,
 	.groups = 1,
 	.group = 32,
+	.times = 1,
 	.scratch = 0x7f8877600000ull,
 	.scratch_bytes = 0x320000,
 	.scratch_waves = 0x64,
@@ -200,6 +211,18 @@ START_TEST(stream)
 {
 	compare(&generations[_i], &plain);
 	compare(&generations[_i], &with_scratch);
+}
+END_TEST
+
+/* The packets of parts: one dispatch behind the other, with nothing in the caches of what the last one's lanes read. */
+START_TEST(several_times)
+{
+	struct gp_dispatch d = plain;
+
+	d.times = 3;
+	compare(&generations[_i], &d);
+	d.times = GP_PACKETS_TIMES;
+	compare(&generations[_i], &d);
 }
 END_TEST
 
@@ -339,7 +362,7 @@ START_TEST(too_much)
 	uint32_t ib[GP_PACKETS_MAX + 1];
 
 	ib[GP_PACKETS_MAX] = 0x5a5a5a5a;
-	d.scratch_bytes = 4ull << 30;
+	d.scratch_bytes = 8ull << 30;
 	ck_assert_uint_eq(gp_packets_build(gp_generation_find("gfx900"), &d, ib), 0);
 	ck_assert_uint_eq(ib[GP_PACKETS_MAX], 0x5a5a5a5a);
 }
@@ -353,6 +376,7 @@ int main(void)
 	int failed;
 
 	tcase_add_loop_test(tc, stream, 0, GENERATIONS);
+	tcase_add_loop_test(tc, several_times, 0, GENERATIONS);
 	tcase_add_loop_test(tc, registers, 0, GENERATIONS);
 	tcase_add_test(tc, all_of_them);
 	tcase_add_test(tc, padding);

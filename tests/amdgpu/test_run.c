@@ -310,7 +310,12 @@ START_TEST(in_parts)
 	r->launch.parts = parts;
 	r->launch.order = order;
 	r->launch.count = 3;
+	/* Each launch runs one of each part, as long as there are. */
 	launch(r, image, 0);
+	for (int i = 0; i < 3; i++)
+		ck_assert_uint_eq(parts[i].ran, 1);
+	for (uint32_t n = 0; n < PACKETS; n++)
+		launch(r, image, 0);
 	ck_assert_uint_eq(parts[0].ran, 100);
 	ck_assert_uint_eq(parts[1].ran, 1);
 	ck_assert_uint_eq(parts[2].ran, PACKETS - 102);
@@ -326,6 +331,8 @@ START_TEST(in_parts)
 		ck_assert_uint_lt(value, last[part]);
 		last[part] = (uint32_t)value;
 	}
+	for (int i = 0; i < 3; i++)
+		parts[i].ran = 0;
 	r->stop = GP_STOP_SOON;
 	launch(r, image, 0);
 	for (int i = 0; i < 3; i++)

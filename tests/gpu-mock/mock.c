@@ -191,7 +191,7 @@ static bool is_ours(struct gp_gpu *gpu, uint64_t at, uint64_t size)
 }
 
 static int mock_launch(struct gp_gpu *gpu, struct gp_gpu_code *code, uint64_t arg, uint32_t groups,
-		       uint32_t group, uint64_t *ticket)
+		       uint32_t group, uint32_t times, uint64_t *ticket)
 {
 	struct gp_launch *launch = (struct gp_launch *)(uintptr_t)arg;
 	int err = 0;
@@ -203,6 +203,8 @@ static int mock_launch(struct gp_gpu *gpu, struct gp_gpu_code *code, uint64_t ar
 	    (!gp_mock_plan.vandal &&
 	     (launch->group != group || (uint64_t)groups * group < launch->count || !launch->count)))
 		die("a launch has too few lanes");
+	if (!times || (times > 1 && !launch->parts))
+		die("a launch is to run never, or several times");
 	if (gpu->state) {
 		err = -ENODEV;
 	} else if (gp_mock_plan.fail_launch) {

@@ -388,7 +388,7 @@ START_TEST(test_tail)
 	ck_assert_int_eq(gp_map_update(&b.map, &one, &one, 0), 0);
 	lane.env = &e;
 	ck_assert_int_eq(gp_helper_tail_call(&lane, &b.map, 5, row->index), row->err);
-	ck_assert_uint_eq(lane.fault, row->err ? 0 : GP_FAULT_TAIL);
+	ck_assert_uint_eq(lane.fault, row->err ? 0 : gp_fault(GP_FAULT_TAIL, 0));
 	if (!row->err) {
 		ck_assert_uint_eq(lane.tail_map, 5);
 		ck_assert_uint_eq(lane.tail_index, 1);

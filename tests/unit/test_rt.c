@@ -326,7 +326,7 @@ static int64_t prog_xdp(struct gp_lane *lane)
 	lane->egress_port = n + 100;
 	if (n == 5) {
 		gp_rt_burn(lane, 2000);
-		gp_rt_fault(lane, VIRTIO_GPGPU_R_OUT_OF_FUEL, 17);
+		gp_rt_fault(lane, gp_fault(VIRTIO_GPGPU_R_OUT_OF_FUEL, 17));
 		return XDP_PASS;
 	}
 	if (n == 6)
@@ -411,7 +411,7 @@ static int64_t prog_grid(struct gp_lane *lane)
 	ck_assert_uint_eq(gp_helper_global_size(lane, UINT64_MAX), 1);
 	ck_assert_uint_eq(gp_helper_num_groups(lane, 3), 1);
 	if (i == 33)
-		gp_rt_fault(lane, VIRTIO_GPGPU_R_OUT_OF_BOUNDS, 3);
+		gp_rt_fault(lane, gp_fault(VIRTIO_GPGPU_R_OUT_OF_BOUNDS, 3));
 	return 0;
 }
 
