@@ -93,7 +93,7 @@ void gp_cuda_clock_close(struct gp_gpu *gpu)
 	/* A look that was given up may still be under way. */
 	if (gpu->clock) {
 		g_mutex_lock(&gpu->writing);
-		gp_cuda_settle(gpu);
+		gp_cuda_settle(gpu, gpu->side);
 		g_mutex_unlock(&gpu->writing);
 	}
 	if (gpu->clock_word)

@@ -53,12 +53,13 @@ void gp_cuda_enter(const struct gp_gpu *gpu)
 
 /* -------------------------------------------------------------------- the second stream */
 
-CUresult gp_cuda_settle(struct gp_gpu *gpu)
+CUresult gp_cuda_settle(struct gp_gpu *gpu, CUstream stream)
 {
 	uint64_t began = gp_cuda_now();
 	CUresult ret;
 
-	while ((ret = gpu->cuda->cuStreamQuery(gpu->side)) == CUDA_ERROR_NOT_READY) {
+	/* Whatever it answers but that all is done, or that the context has ended: it may still be under way. */
+	while ((ret = gp_cuda_check(gpu, gpu->cuda->cuStreamQuery(stream)))) {
 		uint64_t took = gp_cuda_now() - began;
 
 		if (took > SETTLE_NS || gp_cuda_is_lost(gpu))
@@ -66,7 +67,7 @@ CUresult gp_cuda_settle(struct gp_gpu *gpu)
 		if (took > 100000)
 			g_usleep(50);
 	}
-	return gp_cuda_check(gpu, ret);
+	return ret;
 }
 
 static CUresult clear(struct gp_gpu *gpu, const void *at, uint64_t size)
@@ -76,7 +77,7 @@ static CUresult clear(struct gp_gpu *gpu, const void *at, uint64_t size)
 	g_mutex_lock(&gpu->writing);
 	ret = gp_cuda_check(gpu, gpu->cuda->cuMemsetD8Async((uintptr_t)at, 0, size, gpu->side));
 	if (!ret)
-		ret = gp_cuda_settle(gpu);
+		ret = gp_cuda_settle(gpu, gpu->side);
 	g_mutex_unlock(&gpu->writing);
 	return ret;
 }
@@ -93,7 +94,7 @@ int gp_cuda_write(struct gp_gpu *gpu, void *to, const void *from, uint64_t bytes
 		ret = gp_cuda_check(gpu, gpu->cuda->cuMemcpyAsync((uintptr_t)to + at, (uintptr_t)gpu->buffer,
 								  n, gpu->side));
 		if (!ret)
-			ret = gp_cuda_settle(gpu);
+			ret = gp_cuda_settle(gpu, gpu->side);
 	}
 	g_mutex_unlock(&gpu->writing);
 	if (!ret)
@@ -252,7 +253,8 @@ static bool put_small(struct gp_gpu *gpu, struct gp_memory *m)
 
 	memset(chunk->taken + first, 0, pages + GUARD_PAGES);
 	chunk->used -= pages;
-	if (!chunk->used && drop_card(gpu, &chunk->memory)) {
+	/* The last one is kept: there will be more. */
+	if (!chunk->used && gpu->chunks->len > 1 && drop_card(gpu, &chunk->memory)) {
 		g_ptr_array_remove_fast(gpu->chunks, chunk);
 		g_free(chunk->taken);
 		g_free(chunk);

@@ -118,8 +118,11 @@ int gp_cuda_write(struct gp_gpu *gpu, void *to, const void *from, uint64_t bytes
 /* gp_cuda_memory_open() - Return: what failed. */
 CUresult gp_cuda_memory_open(struct gp_gpu *gpu);
 void gp_cuda_memory_close(struct gp_gpu *gpu);
-/* gp_cuda_settle() - until the second stream has done all. `writing` held. Return: its error; NOT_READY: it does not get on. */
-CUresult gp_cuda_settle(struct gp_gpu *gpu);
+/*
+ * gp_cuda_settle() - until @stream has done all, a matter of SETTLE_NS at most; its lock is held. Return: its error; NOT_READY:
+ * it does not get on.
+ */
+CUresult gp_cuda_settle(struct gp_gpu *gpu, CUstream stream);
 /* gp_cuda_register() - let the card see @size bytes of the process's at @at, under the same address. */
 CUresult gp_cuda_register(struct gp_gpu *gpu, void *at, uint64_t size, bool read_only);
 

@@ -9,7 +9,8 @@
  * It is started when the card is opened, before the sandbox closes, and starts itself anew when it dies. It is nobody's child
  * here, since a sandboxed process could not wait for it; it ends with the socket.
  *
- * Where the program is: what GPGPU_PTX says, beside this program, or where a build folder has it.
+ * Where the program is: what GPGPU_PTX says, beside this program, or where a build folder has it. GPGPU_PTX_SECONDS is for
+ * tests.
  *
  * Threads: any; one text at a time.
  */
@@ -61,7 +62,8 @@ static char *find_program(void)
 /* Return: whether it was started: it leaves a grandchild behind and ends at once. */
 static bool spawn(const char *program, const char *bus_id, int socket, GError **error)
 {
-	char *argv[] = { (char *)(uintptr_t)program, (char *)(uintptr_t)bus_id, NULL };
+	char *argv[] = { (char *)(uintptr_t)program, (char *)(uintptr_t)bus_id,
+			 (char *)(uintptr_t)g_getenv("GPGPU_PTX_SECONDS"), NULL };
 	posix_spawn_file_actions_t actions;
 	int err, status = 0;
 	pid_t pid;

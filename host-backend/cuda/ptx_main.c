@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * gpgpu-ptx BUS-ID - machine code of PTX, for the device; descriptor 3 is the socket (ptx_wire.h).
+ * gpgpu-ptx BUS-ID [SECONDS] - machine code of PTX, for the device; descriptor 3 is the socket (ptx_wire.h).
  *
  * How it works: three processes. The first ends when it has started the second, so that whoever started it need not wait
  * for anything later. The second starts the third, and again when that has died: it answers for the text that it died of.
  * The third loads the driver, makes a context on the card, whose code the driver's linker then makes, assembles something
  * small, so that everything that needs a file is loaded, and closes itself in: no files, no other processes, no network, and
- * of the driver what its open nodes answer. It has GP_PTX_SECONDS for a text, by the clock, and DATA_BYTES of memory.
+ * of the driver what its open nodes answer. It has SECONDS (GP_PTX_SECONDS) for a text, by the clock, and DATA_BYTES of memory.
  *
  * What a context of its own can do to others: nothing that theirs cannot; no memory is shared. It holds some hundred MiB of the
  * card's memory (docs/cuda.md).
@@ -264,9 +264,9 @@ static const struct gp_cuda *start(const char *bus_id, char why[GP_MESSAGE])
 static const char first[] = ".version 6.3\n.target sm_70\n.address_size 64\n"
 			    ".visible .entry " GP_PTX_KERNEL "(.param .u64 arg)\n{\n\tret;\n}\n";
 
-static void G_GNUC_NORETURN serve(const char *bus_id, struct state *state)
+static void G_GNUC_NORETURN serve(const char *bus_id, int seconds, struct state *state)
 {
-	const struct itimerval limit = { .it_value.tv_sec = GP_PTX_SECONDS }, none = { 0 };
+	const struct itimerval limit = { .it_value.tv_sec = seconds }, none = { 0 };
 	struct gp_ptx_request request;
 	const struct gp_cuda *cuda;
 	CUlinkState link = NULL;
@@ -307,7 +307,7 @@ static void G_GNUC_NORETURN serve(const char *bus_id, struct state *state)
 
 /* ------------------------------------------------------------------- the second */
 
-static void G_GNUC_NORETURN keep(const char *bus_id)
+static void G_GNUC_NORETURN keep(const char *bus_id, int seconds)
 {
 	struct state *state =
 		mmap(NULL, sizeof(*state), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -319,7 +319,7 @@ static void G_GNUC_NORETURN keep(const char *bus_id)
 		uint32_t number;
 
 		if (!pid)
-			serve(bus_id, state);
+			serve(bus_id, seconds, state);
 		if (pid < 0 || waitpid(pid, &status, 0) != pid)
 			break;
 		if (WIFEXITED(status))
@@ -337,15 +337,16 @@ static void G_GNUC_NORETURN keep(const char *bus_id)
 
 int main(int argc, char **argv)
 {
+	int seconds = argc > 2 ? atoi(argv[2]) : GP_PTX_SECONDS;
 	pid_t pid;
 
-	if (argc != 2) {
-		fprintf(stderr, "usage: gpgpu-ptx BUS-ID, started by what needs it\n");
+	if (argc < 2 || argc > 3 || seconds <= 0) {
+		fprintf(stderr, "usage: gpgpu-ptx BUS-ID [SECONDS], started by what needs it\n");
 		return 2;
 	}
 	close_range(SOCKET_FD + 1, ~0u, 0);
 	pid = fork();
 	if (!pid)
-		keep(argv[1]);
+		keep(argv[1], seconds);
 	return pid < 0;
 }

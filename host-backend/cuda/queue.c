@@ -103,7 +103,8 @@ static int queue_work(struct gp_gpu *gpu, struct work *work, uint64_t *ticket)
 		ret = cuda->cuStreamWriteValue32_v2(gpu->stream, (uintptr_t)gpu->stamp, (uint32_t)gpu->next,
 						    CU_STREAM_WRITE_VALUE_DEFAULT);
 	if (ret) {
-		/* Nobody would see it end. */
+		/* Nobody would see it end; nor may anything be freed before it has. */
+		gp_cuda_settle(gpu, gpu->stream);
 		gp_cuda_lost(gpu, ret);
 		return -ENODEV;
 	}
@@ -183,14 +184,6 @@ static int reap(struct gp_gpu *gpu, struct gp_gpu_end *ends, uint32_t max)
 	return (int)num;
 }
 
-static void ask(struct gp_gpu *gpu)
-{
-	CUresult ret = gpu->cuda->cuStreamQuery(gpu->stream);
-
-	if (ret && ret != CUDA_ERROR_NOT_READY)
-		gp_cuda_lost(gpu, ret);
-}
-
 /* A nap of @ns, unless somebody has called wake(). */
 static void nap(struct gp_gpu *gpu, uint64_t ns)
 {
@@ -225,7 +218,7 @@ int gp_cuda_wait(struct gp_gpu *gpu, uint64_t ns, struct gp_gpu_end *ends, uint3
 			continue;
 		}
 		if (now - asked >= ASK_NS) {
-			ask(gpu);
+			gp_cuda_check(gpu, gpu->cuda->cuStreamQuery(gpu->stream));
 			asked = now;
 		}
 		nap(gpu, MIN(CLAMP((now - began) / 8, NAP_MIN_NS, NAP_MAX_NS), ns - (now - began)));

@@ -6,6 +6,7 @@
 #include <time.h>
 #include "fixture.h"
 #include "mock.h"
+#include "use.h"
 
 struct gpgpu_engine *engine;
 struct wire_client *client;
@@ -53,6 +54,7 @@ void setup_engine(uint32_t threads)
 	};
 	GError *error = NULL;
 
+	gp_gpu_register(cuda_fake_ops());
 	engine = gpgpu_engine_new(&options, &error);
 	ck_assert_msg(engine != NULL, "%s", error ? error->message : "");
 }
@@ -256,7 +258,7 @@ int run_suite(Suite *suite)
 	int failed;
 
 	/* For a card the engine starts it, since it knows what for. */
-	if (strcmp(gp_mock_use(), "amdgpu"))
+	if (strcmp(gp_mock_use(), "amdgpu") && strcmp(gp_mock_use(), "cuda"))
 		start_jit();
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
