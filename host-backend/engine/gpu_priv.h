@@ -149,6 +149,26 @@ static inline uint32_t gp_gpu_reason(const struct gp_device *dev, uint32_t statu
  */
 #define gp_gpu_read(member) __atomic_load_n(&(member), __ATOMIC_RELAXED)
 
+/* How long the waiter waits at a time. */
+#define GP_GPU_WAIT_NS 200000000ull
+
+/* gpu_ready.c; engine's lock, but for the last */
+
+void gp_gpu_move_all(struct list *from, struct list *to);
+/* gp_gpu_hurry() - it is told to end where somebody waits for that; after all that changes it. */
+void gp_gpu_hurry(struct gpu_launch *launch);
+/* gp_gpu_make_ready() - those of @from are to be queued, once there is code for them. */
+void gp_gpu_make_ready(struct gp_device *dev, struct list *from);
+/* gp_gpu_try_later() - there is a map kernel, or never will be one: those that have waited for it go on, or end. */
+void gp_gpu_try_later(struct gp_device *dev);
+/* gp_gpu_end_launch() - it has ended, or will not for what @status says. No lock held. */
+void gp_gpu_end_launch(struct gp_device *dev, struct gpu_launch *launch, uint64_t ns, uint32_t status);
+
+/* gpu_submit.c, gpu_wait.c, gpu_watch.c: threads, and an operation of device.h */
+void *gp_gpu_submit_thread(void *opaque);
+void *gp_gpu_wait_thread(void *opaque);
+bool gp_gpu_watch(struct gp_device *dev, uint64_t now);
+
 /* gpu_memory.c: blocks. Any thread. */
 
 /* gp_gpu_block() - one of at least @size bytes. Return: NULL without memory. */
