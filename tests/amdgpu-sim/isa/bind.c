@@ -135,7 +135,7 @@ const char *isa_bind(struct uop *u)
 	why = u->enc >= SMEM ? isa_memory_operands(u) : NULL;
 	if (why)
 		return why;
-	if (sem->flags & F_RELATIVE && sem->kind & 1 && u->src[0].kind != OPD_VGPR)
+	if (sem->flags & F_RELATIVE && sem->class == C_VALU && sem->kind & 1 && u->src[0].kind != OPD_VGPR)
 		return "a relative source that is no vector register";
 	u->run = sem->run;
 	if (u->enc == SOPK)

@@ -133,6 +133,37 @@ static void movrel(struct wave *w, const struct uop *u)
 	isa_shadow_after(w, &at);
 }
 
+/* Scalar registers likewise. The one that is named need not hold anything. */
+static void s_movrel(struct wave *w, const struct uop *u)
+{
+	struct uop at = *u;
+	struct opd *moved = u->sem->kind & 1 ? &at.src[0] : &at.dst;
+	uint32_t index = w->s[124];
+
+	if (w->su[124]) {
+		isa_fault(w, SIM_FAULT_REGISTER, 0, -1, "m0 is undefined");
+		return;
+	}
+	if (index >= w->sgprs || moved->code + index + moved->size > w->sgprs ||
+	    (index & (moved->size - 1u))) {
+		isa_fault(w, SIM_FAULT_REGISTER, 0, -1, "relative index %u", index);
+		return;
+	}
+	moved->code = (uint16_t)(moved->code + index);
+	at.sreads = at.swrites = 1;
+	at.sread[0] = (struct span){ .first = at.src[0].code, .count = at.src[0].size };
+	at.swrite[0] = (struct span){ .first = at.dst.code, .count = at.dst.size };
+	if (!isa_pending_check(w, &at))
+		return;
+	for (unsigned int i = 0; i < at.src[0].size; i++)
+		if (at.src[0].kind == OPD_SGPR && w->su[at.src[0].code + i]) {
+			isa_fault(w, SIM_FAULT_REGISTER, 0, -1, "s%u is undefined", at.src[0].code + i);
+			return;
+		}
+	isa_set_scalar(w, &at.dst, isa_scalar(w, &at.src[0]));
+	isa_shadow_set_scalar(w, &at.dst, 0);
+}
+
 const struct sem isa_sem_cross[] = {
 	LIST(VALU_ROW){ "v_cndmask_b32",
 			cndmask,
@@ -156,5 +187,9 @@ const struct sem isa_sem_cross[] = {
 	{ "v_movrels_b32", movrel, NULL, NULL, NULL, W, { W, 0, 0 }, U_MOVE, C_VALU, F_RELATIVE, 1, 0, 0 },
 	{ "v_movreld_b32", movrel, NULL, NULL, NULL, W, { W, 0, 0 }, U_MOVE, C_VALU, F_RELATIVE, 2, 0, 0 },
 	{ "v_movrelsd_b32", movrel, NULL, NULL, NULL, W, { W, 0, 0 }, U_MOVE, C_VALU, F_RELATIVE, 3, 0, 0 },
+	{ "s_movrels_b32", s_movrel, NULL, NULL, NULL, 0, { 0 }, U_NONE, C_SALU, F_RELATIVE, 1, 0, 0 },
+	{ "s_movrels_b64", s_movrel, NULL, NULL, NULL, 0, { 0 }, U_NONE, C_SALU, F_RELATIVE, 1, 0, 0 },
+	{ "s_movreld_b32", s_movrel, NULL, NULL, NULL, 0, { 0 }, U_NONE, C_SALU, F_RELATIVE, 2, 0, 0 },
+	{ "s_movreld_b64", s_movrel, NULL, NULL, NULL, 0, { 0 }, U_NONE, C_SALU, F_RELATIVE, 2, 0, 0 },
 };
 SEM_END(cross);

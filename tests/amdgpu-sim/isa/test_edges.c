@@ -6,7 +6,8 @@
  *
  *     WHERE CODE [; CODE]... | BEFORE... | AFTER...
  *
- * WHERE is all, gfx9, gfx10, wave64 (gfx9, and gfx10 with waves of 64) or wave32. The code is written as LLVM prints
+ * WHERE is all, gfx9, gfx10, wave64 (gfx9, and gfx10 with waves of 64) or wave32, and +2 behind it for a group of two waves
+ * (or more), of which only memory can be looked at. The code is written as LLVM prints
  * it, so that what our decoder makes of its bytes is compared with it too; in waves of 32 "vcc" stands for "vcc_lo".
  *
  *     BEFORE  v3=VALUE s10=VALUE (one register), v[2:3]=VALUE s[10:11]=VALUE (two), vcc= exec= m0= scc=, m[BYTES]=
@@ -66,6 +67,7 @@ struct row {
 	const char *file;
 	unsigned int line;
 	int where;
+	uint32_t waves;
 	char code[400], fault[100];
 	struct field before[MAX_FIELDS], after[MAX_FIELDS];
 	unsigned int befores, afters;
@@ -183,7 +185,7 @@ static void read_row(struct row *row, char *line)
 		       { "wave64", GFX900 | GFX1030_64 },
 		       { "wave32", GFX1030_32 } };
 	char *code = strpbrk(line, " \t"), *before = strstr(line, " | "), *after;
-	size_t n = strcspn(line, " \t");
+	size_t n = strcspn(line, " \t+");
 
 	after = before ? strstr(before + 2, "| ") : NULL; /* nothing may be between the two */
 	if (!code || !after)
@@ -196,6 +198,9 @@ static void read_row(struct row *row, char *line)
 			row->where = places[i].machines;
 	if (!row->where)
 		bad(row, "for which machine?");
+	row->waves = line[n] == '+' ? (uint32_t)atoi(line + n + 1) : 1;
+	if (!row->waves || row->waves > 4)
+		bad(row, "how many waves?");
 	code += strspn(code, " \t");
 	snprintf(row->code, sizeof(row->code), "%s", code);
 	row->befores = read_fields(row, before, row->before);
@@ -209,6 +214,9 @@ static void read_row(struct row *row, char *line)
 		row->afters = read_fields(row, after, row->after);
 		if (!row->afters)
 			bad(row, "nothing is expected");
+		for (unsigned int i = 0; i < row->afters && row->waves > 1; i++)
+			if (row->after[i].kind != K_MEMORY)
+				bad(row, "of several waves there is only memory");
 	}
 }
 
@@ -462,10 +470,10 @@ static void run_row(struct state *s, const struct machine *m, size_t number)
 	struct sim_dispatch d = { .rsrc1 = m->rsrc1,
 				  .rsrc2 = 1 | 8u << 1 | LDS_BYTES / 512 << 15,
 				  .groups = { 1, 1, 1 },
-				  .group_size = { m->wave, 1, 1 },
+				  .group_size = { m->wave * row->waves, 1, 1 },
 				  .scratch = (uintptr_t)s->scratch,
 				  .scratch_wave_bytes = SCRATCH_ROW * 64,
-				  .scratch_waves = 1 };
+				  .scratch_waves = row->waves };
 	const uint64_t places[] = { (uintptr_t)s->out, (uintptr_t)s->data, (uintptr_t)s->scratch };
 	char name[16];
 	bool good;
@@ -512,7 +520,7 @@ START_TEST(test_rows)
 	unlink(object);
 	s.out = harness_memory(&s.h, OUT, SIM_READ | SIM_WRITE, 0);
 	s.data = harness_memory(&s.h, DATA, SIM_READ | SIM_WRITE, 0);
-	s.scratch = harness_memory(&s.h, SCRATCH_ROW * 64, SIM_READ | SIM_WRITE, 0xa5);
+	s.scratch = harness_memory(&s.h, SCRATCH_ROW * 64 * 4, SIM_READ | SIM_WRITE, 0xa5);
 	for (size_t i = 0; i < num_rows; i++)
 		if (rows[i].where & m->bit) {
 			run_row(&s, m, i);
