@@ -27,6 +27,7 @@
 	0x0000ffffffbfe000ull /* of the 48 bits; the driver's own lie above (AMDGPU_VA_RESERVED_TOP) */
 #define SIM_MAX_CTXS   4096u /* AMDGPU_VM_MAX_NUM_CTX: numbers are below it */
 #define SIM_NR_UDMABUF 0x1000u /* for sim_injected(), above the numbers of the node's ioctls */
+#define SIM_NR_OPEN    0x1001u
 
 enum sim_pm4 { SIM_PM4_GFX9, SIM_PM4_GFX10 };
 
@@ -405,6 +406,9 @@ struct sim_options_card {
 	char node[128], generation[16];
 	uint64_t vram, gtt, units, seed, instructions, poison;
 	uint64_t clock; /* ns that an instruction takes */
+	uint64_t family, revision; /* that it says it is of; 0: the chip's */
+	uint64_t minor; /* of the driver's version */
+	char driver[16]; /* its name */
 	int64_t timeout; /* ns */
 	bool l1, l2, hard, ring_reset, reset_loses, list_strict;
 	char capture[256], statistics[256], trace[256], listen[256];

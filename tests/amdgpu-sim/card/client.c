@@ -103,9 +103,9 @@ static int version(struct sim_client *client, void *arg)
 	size_t name = v->name_len, date = v->date_len, desc = v->desc_len;
 
 	v->version_major = 3;
-	v->version_minor = 59; /* Linux 6.12 */
+	v->version_minor = (int)sim.options.minor;
 	v->version_patchlevel = 0;
-	give(v->name, &name, "amdgpu");
+	give(v->name, &name, sim.options.driver);
 	give(v->date, &date, "20150101");
 	give(v->desc, &desc, "AMD GPU (simulated)");
 	v->name_len = name;
@@ -241,7 +241,9 @@ int sim_node_open(bool cloexec)
 	if (!client)
 		return -ENOMEM;
 	pthread_mutex_lock(&sim.lock);
-	fd = sim.unplugged ? -ENODEV : start();
+	fd = sim.unplugged ? -ENODEV : sim_injected(SIM_NR_OPEN);
+	if (!fd)
+		fd = start();
 	if (!fd) {
 		client->refs = 1;
 		client->number = ++sim.clients;

@@ -70,6 +70,7 @@ static const struct name ioctls[] = {
 	{ "FENCE_TO_HANDLE", DRM_COMMAND_BASE + DRM_AMDGPU_FENCE_TO_HANDLE },
 	{ "SCHED", DRM_COMMAND_BASE + DRM_AMDGPU_SCHED },
 	{ "UDMABUF_CREATE", SIM_NR_UDMABUF },
+	{ "open", SIM_NR_OPEN },
 };
 
 static const struct name errnos[] = {
@@ -162,6 +163,18 @@ static bool set_instructions(char **a, int n)
 {
 	sim.options.changes++;
 	return number(a[0], &sim.options.instructions);
+}
+
+static bool set_family(char **a, int n)
+{
+	return number(a[0], &sim.options.family) && number(a[1], &sim.options.revision) &&
+	       sim.options.family && sim.options.family <= UINT32_MAX && sim.options.revision <= UINT32_MAX;
+}
+
+static bool set_driver(char **a, int n)
+{
+	return number(a[0], &sim.options.minor) && sim.options.minor < 1000 &&
+	       (n < 2 || copy(sim.options.driver, sizeof(sim.options.driver), a[1]));
 }
 
 static bool set_poison(char **a, int n)
@@ -326,7 +339,8 @@ static const struct command {
 	{ "enomem-cs", 1, 1, false, enomem },	 { "after", 2, MAX_WORDS - 1, false, after },
 	{ "listen", 1, 1, true, set_listen },	 { "capture", 1, 1, false, set_capture },
 	{ "trace", 1, 3, false, set_trace },	 { "statistics", 1, 1, false, set_statistics },
-	{ "clock", 1, 1, false, set_clock },
+	{ "clock", 1, 1, false, set_clock },	 { "family", 2, 2, true, set_family },
+	{ "driver", 1, 2, true, set_driver },
 };
 
 /* The command with the name @word that takes @n arguments, or NULL. */
@@ -464,6 +478,8 @@ static void read_environment(void)
 						 .poison = 64 << 20,
 						 .timeout = 60000000000,
 						 .clock = 200,
+						 .minor = 59, /* Linux 6.12 */
+						 .driver = "amdgpu",
 						 .l1 = true,
 						 .l2 = true,
 						 .list_strict = true };

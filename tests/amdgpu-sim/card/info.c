@@ -84,6 +84,10 @@ static void device(struct device_info *info)
 		.high_va_offset = SIM_VA_HOLE_END,
 		.high_va_max = 0xffffffffffe00000,
 	};
+	if (sim.options.family) {
+		info->base.family = (uint32_t)sim.options.family;
+		info->base.external_rev = (uint32_t)sim.options.revision;
+	}
 	for (uint32_t e = 0; e < c->engines; e++)
 		for (uint32_t a = 0; a < c->arrays; a++) {
 			uint32_t row = e % 4, column = e / 4 * c->arrays + a;
