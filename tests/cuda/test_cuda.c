@@ -85,7 +85,8 @@ static bool make_filler(struct filler *f, void *to, uint64_t size, uint32_t patt
 static int run_filler(const struct filler *f, uint64_t *ticket)
 {
 	return ops->launch(gpu, f->code, (uintptr_t)f->launch,
-			   (uint32_t)((f->launch->count + info.group - 1) / info.group), info.group, ticket);
+			   (uint32_t)((f->launch->count + info.group - 1) / info.group), info.group, 1,
+			   ticket);
 }
 
 static void free_filler(struct filler *f)
