@@ -108,6 +108,42 @@ static void sopk_operands(struct uop *u)
 	}
 }
 
+/* Looked at before every execution, so they lie in a row. */
+static void list(struct uop *u, const struct span *spans, unsigned int count, unsigned int from)
+{
+	for (unsigned int i = 0; i < count; i++)
+		for (unsigned int k = 0; k < spans[i].count && u->regs <= USED; k++) {
+			if (u->regs < USED)
+				u->reg[u->regs] = (uint16_t)(from + spans[i].first + k);
+			u->regs++;
+		}
+}
+
+static uint8_t counter_of(const struct uop *u)
+{
+	static const uint8_t by[] = {
+		[C_OTHER] = offsetof(struct sim_counts, other) / 8,
+		[C_VALU] = offsetof(struct sim_counts, valu) / 8,
+		[C_SALU] = offsetof(struct sim_counts, salu) / 8,
+		[C_VMEM] = offsetof(struct sim_counts, vmem_load) / 8,
+		[C_FLAT] = offsetof(struct sim_counts, flat) / 8,
+		[C_SMEM] = offsetof(struct sim_counts, smem) / 8,
+		[C_LDS] = offsetof(struct sim_counts, lds) / 8,
+		[C_SCRATCH] = offsetof(struct sim_counts, scratch) / 8,
+		[C_BRANCH] = offsetof(struct sim_counts, branch) / 8,
+		[C_MESSAGE] = offsetof(struct sim_counts, message) / 8,
+	};
+
+	if (u->enc == FLAT || u->enc == FLAT_RTN)
+		return by[C_FLAT];
+	if (u->enc == SCRATCH)
+		return by[C_SCRATCH];
+	if (u->sem->class == C_VMEM && u->sem->flags & F_STORE)
+		return u->sem->kind ? offsetof(struct sim_counts, vmem_atomic) / 8
+				    : offsetof(struct sim_counts, vmem_store) / 8;
+	return by[u->sem->class];
+}
+
 /* isa_spans() - which registers @u touches, from its operands. */
 void isa_spans(struct uop *u)
 {
@@ -123,6 +159,11 @@ void isa_spans(struct uop *u)
 		touch(u, &u->dst, 0, 1, false);
 		touch(u, &u->src[0], 0, 1, true);
 	}
+	u->regs = 0;
+	list(u, u->sread, u->sreads, 0);
+	list(u, u->swrite, u->swrites, 0);
+	list(u, u->vread, u->vreads, 128);
+	list(u, u->vwrite, u->vwrites, 128);
 }
 
 const char *isa_bind(struct uop *u)
@@ -160,5 +201,6 @@ const char *isa_bind(struct uop *u)
 			return "vector registers that are not aligned";
 	}
 	isa_spans(u);
+	u->counter = counter_of(u);
 	return NULL;
 }

@@ -153,6 +153,8 @@ struct span {
 	uint8_t count, pad;
 };
 
+#define USED 14
+
 struct uop {
 	void (*run)(struct wave *w, const struct uop *u);
 	const struct sem *sem;
@@ -176,6 +178,10 @@ struct uop {
 	struct span vread[5], vwrite[2], sread[6], swrite[3];
 	uint8_t vreads, vwrites, sreads, swrites;
 	uint16_t vtop, stop; /* registers that it needs the wave to have */
+	/* all of those once more, as places in struct wave.flag; regs > USED: there are more than have room here */
+	uint16_t reg[USED];
+	uint8_t regs;
+	uint8_t counter; /* in struct sim_counts, as a place in an array of uint64_t */
 };
 
 enum {
@@ -214,7 +220,13 @@ struct wave {
 	uint32_t vgprs, sgprs, agprs;
 	uint32_t slot;
 	bool ended, at_barrier, gpr_idx;
-	uint8_t sflag[128], vflag[VGPRS], spend[128], vpend[VGPRS];
+	union {
+		uint8_t flag[128 + VGPRS];
+		struct {
+			uint8_t sflag[128], vflag[VGPRS];
+		};
+	};
+	uint8_t spend[128], vpend[VGPRS];
 	struct queue queue[COUNTERS];
 	/* hazards: instructions and wait states so far, and when each last happened */
 	uint64_t states, sgpr_by_valu[128], exec_by_valu, vgpr_by_valu[2], setreg_at, m0_by_salu, setreg_what;

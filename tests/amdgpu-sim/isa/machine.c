@@ -203,19 +203,9 @@ static uint64_t draw(struct sim_machine *m)
 
 static void count(struct sim_machine *m, const struct wave *w, const struct uop *u)
 {
-	struct sim_counts *c = &m->counts;
-	uint64_t *by[] = { &c->other, &c->valu, &c->salu,    &c->vmem_load, &c->flat,
-			   &c->smem,  &c->lds,	&c->scratch, &c->branch,    &c->message };
-	unsigned int class = u->enc == FLAT || u->enc == FLAT_RTN ? C_FLAT
-			     : u->enc == SCRATCH		  ? C_SCRATCH
-								  : u->sem->class;
-
-	if (class == C_VMEM && u->sem->flags & F_STORE)
-		++*(u->sem->kind ? &c->vmem_atomic : &c->vmem_store);
-	else
-		++*by[class];
+	((uint64_t *)&m->counts)[u->counter]++;
 	if (u->enc >= VOP1 && u->enc != SMEM)
-		c->lanes += (uint64_t)__builtin_popcountll(isa_exec(w));
+		m->counts.lanes += (uint64_t)__builtin_popcountll(isa_exec(w));
 }
 
 static void trace(struct sim_machine *m, struct wave *w, const struct uop *u)
@@ -239,24 +229,29 @@ static void trace(struct sim_machine *m, struct wave *w, const struct uop *u)
 	m->options.trace(m->options.trace_opaque, w->number, u->pc, text, isa_exec(w));
 }
 
-/* Flags of all registers that @u touches. */
-static unsigned int flags_of(const struct wave *w, const struct uop *u)
+static unsigned int flags_of_spans(const uint8_t *flag, const struct span *spans, unsigned int count)
 {
 	unsigned int flags = 0;
 
-	for (unsigned int i = 0; i < u->vreads; i++)
-		for (unsigned int k = 0; k < u->vread[i].count; k++)
-			flags |= w->vflag[u->vread[i].first + k];
-	for (unsigned int i = 0; i < u->vwrites; i++)
-		for (unsigned int k = 0; k < u->vwrite[i].count; k++)
-			flags |= w->vflag[u->vwrite[i].first + k];
-	for (unsigned int i = 0; i < u->sreads; i++)
-		for (unsigned int k = 0; k < u->sread[i].count; k++)
-			flags |= w->sflag[u->sread[i].first + k];
-	for (unsigned int i = 0; i < u->swrites; i++)
-		for (unsigned int k = 0; k < u->swrite[i].count; k++)
-			flags |= w->sflag[u->swrite[i].first + k];
-	return flags | (w->scc_undef && u->sem->flags & F_SCC_IN ? FLAG_UNDEF : 0);
+	for (unsigned int i = 0; i < count; i++)
+		for (unsigned int k = 0; k < spans[i].count; k++)
+			flags |= flag[spans[i].first + k];
+	return flags;
+}
+
+/* Flags of all registers that @u touches. */
+static unsigned int flags_of(const struct wave *w, const struct uop *u)
+{
+	unsigned int flags = w->scc_undef && u->sem->flags & F_SCC_IN ? FLAG_UNDEF : 0;
+
+	if (u->regs > USED)
+		return flags | flags_of_spans(w->vflag, u->vread, u->vreads) |
+		       flags_of_spans(w->vflag, u->vwrite, u->vwrites) |
+		       flags_of_spans(w->sflag, u->sread, u->sreads) |
+		       flags_of_spans(w->sflag, u->swrite, u->swrites);
+	for (unsigned int i = 0; i < u->regs; i++)
+		flags |= w->flag[u->reg[i]];
+	return flags;
 }
 
 /* @u with the vector registers that the index in m0 moves: sources 0 to 2 and the destination by its bits 12 to 15. */
@@ -405,6 +400,16 @@ static bool can_run(const struct wave *w)
 	return !w->ended && !w->at_barrier;
 }
 
+/* Of @live places that are used, one at random; 0 where none is. */
+static unsigned int one_that_lives(struct sim_machine *m, const struct residence *r, unsigned int live)
+{
+	unsigned int left = live ? (unsigned int)(draw(m) % live) : 0, i = 0;
+
+	while (live && (!r->used[i] || left--))
+		i++;
+	return i;
+}
+
 static void run_groups(struct sim_machine *m, const struct sim_dispatch *d, struct residence *r)
 {
 	uint64_t total = (uint64_t)d->groups[0] * d->groups[1] * d->groups[2], next = 0;
@@ -428,7 +433,9 @@ static void run_groups(struct sim_machine *m, const struct sim_dispatch *d, stru
 			struct group *g = &r->group[i];
 
 			if (m->options.seed)
-				g = &r->group[draw(m) % r->places];
+				g = &r->group[one_that_lives(m, r, live)];
+			if (!live)
+				break;
 			if (!r->used[g - r->group])
 				continue;
 			for (uint32_t k = 0; k < g->waves && !m->faulted; k++) {

@@ -47,9 +47,13 @@ static bool vector_shadow(struct wave *w, unsigned int reg, uint64_t lanes, uint
 	if (!(w->vflag[reg] & (FLAG_UNDEF | FLAG_UNWRITTEN)))
 		return false;
 	from = expand(w, reg);
-	for (unsigned int i = 0; i < w->size; i++) {
-		to[i] = lanes >> i & 1 ? (*from)[i] : 0;
-		any |= to[i];
+	for (unsigned int k = 0; k < w->size; k += 32) {
+		uint32_t half = (uint32_t)(lanes >> k);
+
+		for (unsigned int i = 0; i < 32; i++) {
+			to[k + i] = (*from)[k + i] & (0 - (half >> i & 1));
+			any |= to[k + i];
+		}
 	}
 	return any != 0;
 }
@@ -244,6 +248,18 @@ static void part_of_source(const struct uop *u, unsigned int i, union val *s)
 			s->w[k] = s->w[k] >> shift & mask;
 }
 
+/* Whether source @o has an undefined bit in any lane. Mostly only the destination has. */
+static bool has_undefined(const struct wave *w, const struct opd *o)
+{
+	unsigned int reg = o->code + (o->acc ? 256u : 0), flags = 0;
+
+	if (o->kind != OPD_VGPR)
+		return scalar_shadow(w, o) != 0;
+	for (unsigned int i = 0; i < o->size; i++)
+		flags |= w->vflag[reg + i];
+	return flags & (FLAG_UNDEF | FLAG_UNWRITTEN);
+}
+
 static bool valu_before(struct wave *w, const struct uop *u)
 {
 	uint64_t exec = isa_exec(w);
@@ -252,6 +268,13 @@ static bool valu_before(struct wave *w, const struct uop *u)
 	unsigned int n = 0;
 	bool any = false;
 
+	for (unsigned int i = 0; i < 3; i++)
+		any = any || has_undefined(w, &u->src[i]);
+	if (!any && !(u->sem->flags & F_VCC)) {
+		w->shadow_any = false;
+		return true;
+	}
+	any = false;
 	memset(r, 0, sizeof(*r));
 	for (unsigned int i = 0; i < 3; i++) {
 		s.any[i] = false;
@@ -397,6 +420,7 @@ static bool all_active(const struct wave *w, uint64_t lanes)
 /* isa_shadow_set() - the shadow of register @reg in @lanes; NULL: defined. */
 void isa_shadow_set(struct wave *w, unsigned int reg, uint64_t lanes, const uint32_t *bits, uint32_t part)
 {
+	static const uint32_t none[LANES];
 	uint32_t any = 0;
 
 	if (all_active(w, lanes) && part == ~0u && !bits) {
@@ -409,10 +433,17 @@ void isa_shadow_set(struct wave *w, unsigned int reg, uint64_t lanes, const uint
 		memset(w->vu[reg], 0, sizeof(w->vu[reg]));
 	}
 	expand(w, reg);
-	for (unsigned int i = 0; i < w->size; i++) {
-		if (lanes >> i & 1)
-			w->vu[reg][i] = (w->vu[reg][i] & ~part) | ((bits ? bits[i] : 0) & part);
-		any |= w->vu[reg][i];
+	if (!bits)
+		bits = none;
+	for (unsigned int k = 0; k < w->size; k += 32) {
+		uint32_t *to = &w->vu[reg][k], half = (uint32_t)(lanes >> k);
+
+		for (unsigned int i = 0; i < 32; i++) {
+			uint32_t take = part & (0 - (half >> i & 1));
+
+			to[i] = (to[i] & ~take) | (bits[k + i] & take);
+			any |= to[i];
+		}
 	}
 	w->vflag[reg] = (uint8_t)(any ? w->vflag[reg] | FLAG_UNDEF : w->vflag[reg] & ~FLAG_UNDEF);
 }
@@ -432,6 +463,21 @@ void isa_shadow_set_scalar(struct wave *w, const struct opd *o, uint64_t bits)
 		isa_fault(w, SIM_FAULT_REGISTER, 0, -1, "exec gets undefined bits");
 }
 
+/* The result is defined: what of the registers it does not reach stays as it was. */
+static void all_defined(struct wave *w, const struct uop *u, uint64_t exec)
+{
+	const struct opd *o = &u->dst;
+	unsigned int reg = o->code + (o->acc ? 256u : 0), shift;
+	uint32_t part = o->size == 1 ? isa_part(u, &shift) : ~0u;
+
+	if (part != ~0u && u->sdwa && u->unused != 2)
+		part = ~0u;
+	for (unsigned int i = 0; o->kind == OPD_VGPR && i < o->size; i++)
+		isa_shadow_set(w, reg + i, exec, NULL, part);
+	isa_shadow_set_scalar(w, o, 0);
+	isa_shadow_set_scalar(w, &u->sdst, 0);
+}
+
 static void valu_after(struct wave *w, const struct uop *u, uint64_t exec)
 {
 	const union val *r = &w->shadow_result;
@@ -440,6 +486,10 @@ static void valu_after(struct wave *w, const struct uop *u, uint64_t exec)
 	unsigned int shift;
 	uint64_t mask = 0;
 
+	if (!w->shadow_any) {
+		all_defined(w, u, exec);
+		return;
+	}
 	for (unsigned int k = 0; k < LANES; k++) {
 		bool wide = o->size == 2 && !o->mask;
 
@@ -448,19 +498,19 @@ static void valu_after(struct wave *w, const struct uop *u, uint64_t exec)
 		if (wide ? r->q[k] : r->w[k])
 			mask |= 1ull << k;
 	}
-	mask = w->shadow_any ? mask & exec : 0;
+	mask &= exec;
 	if (o->kind == OPD_VGPR) {
 		unsigned int reg = o->code + (o->acc ? 256u : 0);
 
 		part = o->size == 1 ? isa_part(u, &shift) : ~0u;
-		if (part != ~0u && w->shadow_any)
+		if (part != ~0u)
 			for (unsigned int k = 0; k < LANES; k++)
 				low[k] = low[k] ? ~0u : 0;
 		if (part != ~0u && u->sdwa && u->unused != 2)
 			part = ~0u;
-		isa_shadow_set(w, reg, exec, w->shadow_any ? low : NULL, part);
+		isa_shadow_set(w, reg, exec, low, part);
 		for (unsigned int i = 1; i < o->size; i++)
-			isa_shadow_set(w, reg + i, exec, w->shadow_any ? high : NULL, ~0u);
+			isa_shadow_set(w, reg + i, exec, high, ~0u);
 	} else if (o->kind == OPD_SGPR) {
 		isa_shadow_set_scalar(w, o, mask);
 	}
