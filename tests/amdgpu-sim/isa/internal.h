@@ -212,6 +212,7 @@ struct wave {
 	const struct sim_dispatch *dispatch;
 	struct group *group;
 	const struct uop *at;
+	struct uop *last; /* that was executed, or NULL */
 	uint64_t pc;
 	uint32_t size, number;
 	uint32_t s[128], su[128];

@@ -382,10 +382,8 @@ static void release_barrier(struct group *g)
 
 static void run_slice(struct wave *w, unsigned int instructions)
 {
-	struct uop *last = NULL;
-
 	while (instructions-- && !w->ended && !w->at_barrier && !w->m->faulted && !over_limit(w))
-		last = step(w, last);
+		w->last = step(w, w->last);
 	if (w->ended || w->at_barrier) {
 		if (w->ended)
 			w->group->ended++;

@@ -260,6 +260,15 @@ static bool has_undefined(const struct wave *w, const struct opd *o)
 	return flags & (FLAG_UNDEF | FLAG_UNWRITTEN);
 }
 
+/* Whether what is known of the parts that SDWA takes says of each bit of the result whether it is defined. */
+static bool exact_by_parts(const struct uop *u)
+{
+	unsigned int undef = u->sem->undef;
+
+	return !u->sext &&
+	       (undef == U_MOVE || undef == U_AND || undef == U_OR || undef == U_XOR || undef == U_ADD);
+}
+
 static bool valu_before(struct wave *w, const struct uop *u)
 {
 	uint64_t exec = isa_exec(w);
@@ -292,7 +301,7 @@ static bool valu_before(struct wave *w, const struct uop *u)
 	w->shadow_any = any;
 	if (!any)
 		return true;
-	if (u->dpp || u->sdwa) { /* all or nothing, but by the parts above */
+	if (u->dpp || (u->sdwa && !exact_by_parts(u))) { /* all or nothing, but by the parts above */
 		all_or_none(r, u, n, &s);
 		return true;
 	}

@@ -43,6 +43,13 @@
 	v_add_u32_e32 v2, v5, v0
 	global_store_dword v1, v2, s[0:1]
 	s_endpgm
+	snippet f_undefined_part
+	v_lshlrev_b32_e32 v1, 2, v0
+	v_and_b32_e32 v4, 0xffff0000, v7
+	v_or_b32_sdwa v4, v4, v0 dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:DWORD src1_sel:BYTE_0
+	v_lshrrev_b32_e32 v2, 16, v4
+	global_store_dword v1, v2, s[0:1] offset:512
+	s_endpgm
 	snippet f_undefined_branch
 	s_cmp_eq_u32 s9, 0
 	s_cbranch_scc1 1f
@@ -143,6 +150,13 @@
 	v_and_b32_e32 v4, 0xff00, v7
 	v_or_b32_e32 v4, v4, v0
 	v_and_b32_e32 v2, 0xff, v4
+	global_store_dword v1, v2, s[0:1] offset:512
+	s_endpgm
+	snippet g_undefined_part
+	v_lshlrev_b32_e32 v1, 2, v0
+	v_and_b32_e32 v4, 0xffff0000, v7
+	v_or_b32_sdwa v4, v4, v0 dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:DWORD src1_sel:BYTE_0
+	v_and_b32_e32 v2, 0xffff, v4
 	global_store_dword v1, v2, s[0:1] offset:512
 	s_endpgm
 	snippet g_inactive

@@ -30,6 +30,7 @@ static const struct bad bad[] = {
 	{ "f_register_scalar_beyond", SIM_FAULT_REGISTER, "32 scalar" },
 	{ "f_undefined_address", SIM_FAULT_REGISTER, "address: v2" },
 	{ "f_undefined_data", SIM_FAULT_REGISTER, "data: v2" },
+	{ "f_undefined_part", SIM_FAULT_REGISTER, "data: v2" },
 	{ "f_undefined_branch", SIM_FAULT_REGISTER, "scc" },
 	{ "f_undefined_vcc", SIM_FAULT_REGISTER, "s106" },
 	{ "f_undefined_exec", SIM_FAULT_REGISTER, "exec gets" },
@@ -59,6 +60,7 @@ struct good {
 static const struct good good[] = {
 	{ "g_wait", 3 * 5 + 1 + (3 + 64) * 5 },
 	{ "g_undefined_unused", 3 },
+	{ "g_undefined_part", 3 },
 	{ "g_inactive", 7 },
 	{ "g_nops", 0 },
 	{ "g_index", 60 },
