@@ -28,21 +28,17 @@
 #include "bpf/groups.h"
 #include "bpf/kinds.h"
 #include "bpf/opcodes.h"
+#include "bpf/uniform.h"
 
 #define MAX_ROUNDS 100
 
-/* 0: uniform; else 1 + the instruction that made it differ. */
-struct causes {
-	uint32_t reg[11];
-	uint32_t slot[GP_SLOTS];
-};
-
-struct uniform {
+struct gp_uniform {
 	struct gp_kinds *kinds;
 	const struct gp_prog *prog;
 	const struct gp_cfg *cfg;
 	uint32_t blocks; /* of the main function: 0 .. blocks - 1; `blocks` stands for the end */
-	struct causes *entry; /* by block */
+	const bool *rows; /* or NULL; see gp_uniform_rows() */
+	struct gp_causes *entry; /* by block */
 	bool *reached;
 	uint32_t *split; /* by block: 1 + the jump that not all items take alike, or 0 */
 	uint32_t *branch; /* by block: why its jump differs, or 0 */
@@ -62,12 +58,12 @@ struct tree {
 	uint32_t count;
 };
 
-static bool leaves(const struct uniform *u, uint32_t b)
+static bool leaves(const struct gp_uniform *u, uint32_t b)
 {
 	return u->cfg->blocks[b].succ[0] == GP_NO_BLOCK && u->cfg->blocks[b].succ[1] == GP_NO_BLOCK;
 }
 
-static void find_preds(const struct uniform *u, struct tree *t)
+static void find_preds(const struct gp_uniform *u, struct tree *t)
 {
 	uint32_t *at = g_new0(uint32_t, u->blocks + 1);
 
@@ -95,7 +91,7 @@ static void find_preds(const struct uniform *u, struct tree *t)
 }
 
 /* Depth-first backwards from @root. @next: by block, the predecessor to look at next. */
-static void walk_back(struct uniform *u, struct tree *t, uint32_t root, uint32_t *next)
+static void walk_back(struct gp_uniform *u, struct tree *t, uint32_t root, uint32_t *next)
 {
 	uint32_t depth = 0;
 
@@ -119,7 +115,7 @@ static void walk_back(struct uniform *u, struct tree *t, uint32_t root, uint32_t
 	}
 }
 
-static uint32_t common(const struct uniform *u, const struct tree *t, uint32_t a, uint32_t b)
+static uint32_t common(const struct gp_uniform *u, const struct tree *t, uint32_t a, uint32_t b)
 {
 	while (a != b) {
 		while (t->order[a] < t->order[b])
@@ -131,7 +127,7 @@ static uint32_t common(const struct uniform *u, const struct tree *t, uint32_t a
 }
 
 /* Return: false if that takes too long. Loops without an end count as if they might end where they begin. */
-static bool find_joins(struct uniform *u)
+static bool find_joins(struct gp_uniform *u)
 {
 	struct tree t = {
 		.first = g_new0(uint32_t, u->blocks + 2),
@@ -181,13 +177,13 @@ static bool find_joins(struct uniform *u)
 
 /* ------------------------------------------------------------------ what differs */
 
-static bool is_spilled(const struct uniform *u, const struct gp_val *ptr, int64_t off, uint32_t size)
+static bool is_spilled(const struct gp_uniform *u, const struct gp_val *ptr, int64_t off, uint32_t size)
 {
 	return ptr->kind == GP_KIND_STACK && ptr->known && off >= -GP_STACK_FRAME &&
 	       off + size <= -(int64_t)u->kinds->funcs[0].memory;
 }
 
-static uint32_t load_slots(const struct causes *c, int64_t off, uint32_t size)
+static uint32_t load_slots(const struct gp_causes *c, int64_t off, uint32_t size)
 {
 	uint32_t first = (uint32_t)(off + GP_STACK_FRAME) / 8;
 	uint32_t last = (uint32_t)(off + size - 1 + GP_STACK_FRAME) / 8;
@@ -198,7 +194,7 @@ static uint32_t load_slots(const struct causes *c, int64_t off, uint32_t size)
 	return 0;
 }
 
-static void store_slots(struct causes *c, int64_t off, uint32_t size, uint32_t cause)
+static void store_slots(struct gp_causes *c, int64_t off, uint32_t size, uint32_t cause)
 {
 	uint32_t first = (uint32_t)(off + GP_STACK_FRAME) / 8;
 	uint32_t last = (uint32_t)(off + size - 1 + GP_STACK_FRAME) / 8;
@@ -209,11 +205,16 @@ static void store_slots(struct causes *c, int64_t off, uint32_t size, uint32_t c
 }
 
 /* Whether the helper's result is the same for items whose arguments are. */
-static bool is_pure(const struct gp_helper *helper)
+static bool is_pure(const struct gp_uniform *u, const struct gp_state *state, const struct gp_helper *helper)
 {
 	switch (helper->number) {
 	case GPGPU_HELPER_global_id:
 	case GPGPU_HELPER_local_id:
+		/* Items of a row differ in the first dimension only. */
+		if (u->rows && state->reg[1].kind == GP_KIND_SCALAR && state->reg[1].known &&
+		    (uint32_t)state->reg[1].off)
+			return true;
+		return false;
 	case GPGPU_HELPER_shuffle:
 	case GPGPU_HELPER_scan:
 	case GPGPU_HELPER_scan_before:
@@ -227,7 +228,7 @@ static bool is_pure(const struct gp_helper *helper)
 	return true;
 }
 
-static uint32_t step_call(struct uniform *u, const struct gp_state *state, struct causes *c, uint32_t i)
+static uint32_t step_call(struct gp_uniform *u, const struct gp_state *state, struct gp_causes *c, uint32_t i)
 {
 	const struct bpf_insn *insn = &u->prog->insns[i];
 	const struct gp_helper *helper;
@@ -245,15 +246,15 @@ static uint32_t step_call(struct uniform *u, const struct gp_state *state, struc
 	}
 	if (helper->number == GPGPU_HELPER_broadcast || helper->number == GPGPU_HELPER_reduce)
 		return 0;
-	if (!is_pure(helper))
+	if (!is_pure(u, state, helper))
 		return i + 1;
 	for (int a = 0; a < GP_HELPER_ARGS && helper->args[a] != GP_ARG_NONE; a++)
 		if (c->reg[a + 1])
-			return c->reg[a + 1];
+			return u->rows ? i + 1 : c->reg[a + 1];
 	return 0;
 }
 
-static void step_memory(struct uniform *u, const struct gp_state *state, struct causes *c, uint32_t i,
+static void step_memory(struct gp_uniform *u, const struct gp_state *state, struct gp_causes *c, uint32_t i,
 			uint32_t split)
 {
 	const struct bpf_insn *insn = &u->prog->insns[i];
@@ -269,6 +270,8 @@ static void step_memory(struct uniform *u, const struct gp_state *state, struct 
 			cause = c->reg[reg];
 		else if (spilled)
 			cause = load_slots(c, off, size);
+		else if (u->rows && !c->reg[reg])
+			cause = 0; /* read once for all */
 		c->reg[insn->dst_reg] = cause ? cause : split;
 		return;
 	}
@@ -285,8 +288,8 @@ static void step_memory(struct uniform *u, const struct gp_state *state, struct 
 		store_slots(c, off, size, cause);
 }
 
-static void step(struct uniform *u, const struct gp_state *state, struct causes *c, uint32_t i,
-		 uint32_t split)
+static void step_causes(struct gp_uniform *u, const struct gp_state *state, struct gp_causes *c, uint32_t i,
+			uint32_t split)
 {
 	const struct bpf_insn *insn = &u->prog->insns[i];
 	uint32_t *dst = &c->reg[insn->dst_reg];
@@ -320,8 +323,138 @@ static void step(struct uniform *u, const struct gp_state *state, struct causes 
 	}
 }
 
+/* ------------------------------------------------------- how much it differs, in rows */
+
+/* A step that 32 bits and all that is computed of it hold. */
+static int32_t fitting_step(int64_t step)
+{
+	return step > -(1 << 24) && step < 1 << 24 ? (int32_t)step : GP_NO_STEP;
+}
+
+static int32_t step_of_alu(const struct gp_state *state, const struct gp_causes *c,
+			   const struct bpf_insn *insn)
+{
+	bool reg = BPF_SRC(insn->code) == BPF_X;
+	int32_t a = c->step[insn->dst_reg], b = reg ? c->step[insn->src_reg] : 0;
+	const struct gp_val *y = &state->reg[insn->src_reg];
+	bool known = !reg || (y->kind == GP_KIND_SCALAR && y->known);
+	int64_t by = reg ? y->off : insn->imm;
+
+	if (BPF_OP(insn->code) == BPF_MOV) {
+		bool wide = BPF_CLASS(insn->code) == BPF_ALU64;
+
+		return !insn->off && (wide || (reg && (c->number & 1u << insn->src_reg))) ? b : GP_NO_STEP;
+	}
+	if (BPF_CLASS(insn->code) != BPF_ALU64 || a == GP_NO_STEP || b == GP_NO_STEP)
+		return GP_NO_STEP;
+	switch (BPF_OP(insn->code)) {
+	case BPF_ADD:
+		return fitting_step((int64_t)a + b);
+	case BPF_SUB:
+		return fitting_step((int64_t)a - b);
+	case BPF_NEG:
+		return fitting_step(-(int64_t)a);
+	case BPF_MUL:
+		return !b && known && by > -(1 << 24) && by < 1 << 24 ? fitting_step(a * by) : GP_NO_STEP;
+	case BPF_LSH:
+		return !b && known && by >= 0 && by < 24 ? fitting_step(a * (1ll << by)) : GP_NO_STEP;
+	default:
+		return GP_NO_STEP;
+	}
+}
+
+/* A word of the stack, as a whole. */
+static int32_t *slot_step(const struct gp_uniform *u, const struct gp_state *state, struct gp_causes *c,
+			  const struct bpf_insn *insn)
+{
+	bool load = BPF_CLASS(insn->code) == BPF_LDX;
+	const struct gp_val *ptr = &state->reg[load ? insn->src_reg : insn->dst_reg];
+	int64_t off = gp_val_at(ptr, insn->off);
+
+	if (!is_spilled(u, ptr, off, gp_insn_size(insn)))
+		return NULL;
+	return &c->slot_step[(off + GP_STACK_FRAME) / 8];
+}
+
+/* @before: as it was; @c: with all else done. */
+static void step_steps(const struct gp_uniform *u, const struct gp_state *state,
+		       const struct gp_causes *before, struct gp_causes *c, uint32_t i, bool split)
+{
+	const struct bpf_insn *insn = &u->prog->insns[i];
+	int class = BPF_CLASS(insn->code), dst = insn->dst_reg;
+	int32_t step = GP_NO_STEP, *slot = NULL;
+	bool number = false;
+
+	if (class == BPF_LDX || class == BPF_ST || class == BPF_STX)
+		slot = slot_step(u, state, c, insn);
+	if (class == BPF_ST || class == BPF_STX) {
+		if (slot)
+			*slot = class == BPF_STX && BPF_SIZE(insn->code) == BPF_DW && !split
+					? before->step[insn->src_reg]
+					: GP_NO_STEP;
+		return;
+	}
+	if (class == BPF_JMP || class == BPF_JMP32) {
+		if (insn->code != (BPF_JMP | BPF_CALL))
+			return;
+		dst = 0;
+		number = insn->src_reg == GP_CALL_HELPER && c->reg[0] &&
+			 (insn->imm == GPGPU_HELPER_global_id || insn->imm == GPGPU_HELPER_local_id) &&
+			 state->reg[1].kind == GP_KIND_SCALAR && state->reg[1].known;
+		if (number)
+			step = 1;
+	} else if (class == BPF_ALU || class == BPF_ALU64) {
+		step = step_of_alu(state, before, insn);
+		number = BPF_OP(insn->code) == BPF_MOV && BPF_SRC(insn->code) == BPF_X &&
+			 step != GP_NO_STEP && (before->number & 1u << insn->src_reg);
+	} else if (slot && BPF_SIZE(insn->code) == BPF_DW) {
+		step = *slot;
+	}
+	if (split)
+		step = GP_NO_STEP;
+	c->step[dst] = c->reg[dst] ? step : 0;
+	c->number = (uint16_t)((c->number & ~(1u << dst)) | (uint32_t)(number && !split) << dst);
+}
+
+static bool join_steps(struct gp_causes *to, const struct gp_causes *from, uint16_t live)
+{
+	bool changed = false;
+
+	for (int r = 0; r < 10; r++) {
+		if (to->step[r] == from->step[r] || to->step[r] == GP_NO_STEP || !(live & 1u << r))
+			continue;
+		to->step[r] = GP_NO_STEP;
+		changed = true;
+	}
+	for (int i = 0; i < GP_SLOTS; i++) {
+		if (to->slot_step[i] == from->slot_step[i] || to->slot_step[i] == GP_NO_STEP)
+			continue;
+		to->slot_step[i] = GP_NO_STEP;
+		changed = true;
+	}
+	if (to->number & ~from->number & live) {
+		to->number &= from->number;
+		changed = true;
+	}
+	return changed;
+}
+
+static void step(struct gp_uniform *u, const struct gp_state *state, struct gp_causes *c, uint32_t i,
+		 uint32_t split)
+{
+	struct gp_causes before;
+
+	if (!u->rows) {
+		step_causes(u, state, c, i, split);
+		return;
+	}
+	before = *c;
+	step_causes(u, state, c, i, split);
+	step_steps(u, state, &before, c, i, split);
+}
+
 /* Everything from the jump at the end of @b to where its paths join. */
-static void split_from(struct uniform *u, uint32_t b, uint32_t jump)
+static void split_from(struct gp_uniform *u, uint32_t b, uint32_t jump)
 {
 	uint32_t count = 0;
 
@@ -352,9 +485,19 @@ static void split_from(struct uniform *u, uint32_t b, uint32_t jump)
 	}
 }
 
-static void flow(struct uniform *u, const struct causes *c, uint32_t to)
+/* A comparison of numbers of items that the rows' run is left at where it is mixed. */
+static bool is_assumed(const struct gp_uniform *u, uint32_t b, uint32_t cause)
 {
-	struct causes *entry = &u->entry[to];
+	const struct bpf_insn *insn = &u->prog->insns[cause - 1];
+
+	return u->rows && !u->rows[b] && insn->code == (BPF_JMP | BPF_CALL) &&
+	       insn->src_reg == GP_CALL_HELPER &&
+	       (insn->imm == GPGPU_HELPER_global_id || insn->imm == GPGPU_HELPER_local_id);
+}
+
+static void flow(struct gp_uniform *u, const struct gp_causes *c, uint32_t to)
+{
+	struct gp_causes *entry = &u->entry[to];
 
 	if (!u->reached[to]) {
 		*entry = *c;
@@ -373,16 +516,18 @@ static void flow(struct uniform *u, const struct causes *c, uint32_t to)
 			u->changed = true;
 		}
 	}
+	if (u->rows)
+		u->changed |= join_steps(entry, c, u->cfg->blocks[to].live_in);
 }
 
 /* Runs @b from what is known at its start. @check: called before each instruction, or NULL. Return: false if that does. */
-static bool run_block(struct uniform *u, uint32_t b, struct gp_verdict *verdict,
-		      bool (*check)(struct uniform *u, const struct gp_state *state, const struct causes *c,
-				    uint32_t i, struct gp_verdict *verdict))
+static bool run_block(struct gp_uniform *u, uint32_t b, struct gp_verdict *verdict,
+		      bool (*check)(struct gp_uniform *u, const struct gp_state *state,
+				    const struct gp_causes *c, uint32_t i, struct gp_verdict *verdict))
 {
 	const struct gp_block *block = &u->cfg->blocks[b];
 	struct gp_state state = u->kinds->entry[b];
-	struct causes c = u->entry[b];
+	struct gp_causes c = u->entry[b];
 
 	for (uint32_t i = block->start; i < block->end; i++) {
 		const struct bpf_insn *insn = &u->prog->insns[i];
@@ -394,7 +539,7 @@ static bool run_block(struct uniform *u, uint32_t b, struct gp_verdict *verdict,
 
 			if (!cause && BPF_SRC(insn->code) == BPF_X)
 				cause = c.reg[insn->src_reg];
-			if (cause) {
+			if (cause && !is_assumed(u, b, cause)) {
 				u->branch[b] = cause;
 				split_from(u, b, i);
 			}
@@ -414,7 +559,7 @@ static bool run_block(struct uniform *u, uint32_t b, struct gp_verdict *verdict,
 /* ------------------------------------------------------------------------- rules */
 
 /* Why something differs, for a person. */
-static char *say(const struct uniform *u, uint32_t cause, char *buf, size_t size)
+static char *say(const struct gp_uniform *u, uint32_t cause, char *buf, size_t size)
 {
 	uint32_t i = cause - 1;
 	const struct bpf_insn *insn = &u->prog->insns[i];
@@ -435,8 +580,8 @@ static bool takes_op(int32_t number)
 	return number >= GPGPU_HELPER_reduce;
 }
 
-static bool check_wait(struct uniform *u, const struct gp_state *state, const struct causes *c, uint32_t i,
-		       struct gp_verdict *verdict)
+static bool check_wait(struct gp_uniform *u, const struct gp_state *state, const struct gp_causes *c,
+		       uint32_t i, struct gp_verdict *verdict)
 {
 	const struct bpf_insn *insn = &u->prog->insns[i];
 	uint32_t b = u->cfg->block_of[i];
@@ -468,7 +613,7 @@ static bool check_wait(struct uniform *u, const struct gp_state *state, const st
 }
 
 /* Functions but the main one. */
-static bool check_others(const struct uniform *u, struct gp_verdict *verdict)
+static bool check_others(const struct gp_uniform *u, struct gp_verdict *verdict)
 {
 	for (uint32_t f = 1; f < u->cfg->num_funcs; f++) {
 		const struct gp_func *func = &u->cfg->funcs[f];
@@ -488,39 +633,73 @@ static bool check_others(const struct uniform *u, struct gp_verdict *verdict)
 	return true;
 }
 
-static bool too_complicated(const struct uniform *u, struct gp_verdict *verdict)
+static bool too_complicated(const struct gp_uniform *u, struct gp_verdict *verdict)
 {
 	return gp_refuse(verdict, u->prog, VIRTIO_GPGPU_R_COMPILE_LIMIT, 0,
 			 "too many branches to follow what differs between work items; split the program");
 }
 
-static bool solve(struct uniform *u, struct gp_verdict *verdict)
+static bool find(struct gp_uniform *u)
 {
 	uint32_t rounds = 0;
 
 	if (!find_joins(u))
-		return too_complicated(u, verdict);
+		return false;
 	u->reached[0] = true;
 	do {
 		u->changed = false;
 		if (++rounds > MAX_ROUNDS)
-			return too_complicated(u, verdict);
+			return false;
 		for (uint32_t i = 0; i < u->blocks; i++) {
 			uint32_t b = u->cfg->rpo[u->cfg->funcs[0].first_order + i];
 
 			if (u->reached[b] && u->kinds->reached[b])
-				run_block(u, b, verdict, NULL);
+				run_block(u, b, NULL, NULL);
 		}
 	} while (u->changed);
+	return true;
+}
+
+static bool solve(struct gp_uniform *u, struct gp_verdict *verdict)
+{
+	if (!find(u))
+		return too_complicated(u, verdict);
 	for (uint32_t b = 0; b < u->blocks; b++)
 		if (u->reached[b] && u->kinds->reached[b] && !run_block(u, b, verdict, check_wait))
 			return false;
 	return true;
 }
 
+static void make(struct gp_uniform *u, struct gp_kinds *kinds)
+{
+	u->kinds = kinds;
+	u->prog = kinds->prog;
+	u->cfg = kinds->cfg;
+	u->blocks = u->cfg->funcs[0].num_blocks;
+	u->entry = g_new0(struct gp_causes, u->blocks);
+	u->reached = g_new0(bool, u->blocks);
+	u->split = g_new0(uint32_t, u->blocks);
+	u->branch = g_new0(uint32_t, u->blocks);
+	u->join = g_new(uint32_t, u->blocks + 1);
+	memset(u->join, 0xff, (u->blocks + 1) * sizeof(*u->join)); /* GP_NO_BLOCK */
+	u->seen = g_new0(uint32_t, u->blocks);
+	u->todo = g_new0(uint32_t, u->blocks);
+}
+
+static void unmake(struct gp_uniform *u)
+{
+	g_free(u->entry);
+	g_free(u->reached);
+	g_free(u->split);
+	g_free(u->branch);
+	g_free(u->join);
+	g_free(u->seen);
+	g_free(u->todo);
+}
+
 bool gp_uniform_check(struct gp_kinds *kinds, struct gp_verdict *verdict)
 {
-	struct uniform u = { .kinds = kinds, .prog = kinds->prog, .cfg = kinds->cfg };
+	struct gp_uniform u = { .kinds = kinds, .prog = kinds->prog, .cfg = kinds->cfg };
 	struct gp_group_needs needs;
 	bool ok;
 
@@ -529,22 +708,44 @@ bool gp_uniform_check(struct gp_kinds *kinds, struct gp_verdict *verdict)
 		return true;
 	if (!check_others(&u, verdict))
 		return false;
-	u.blocks = u.cfg->funcs[0].num_blocks;
-	u.entry = g_new0(struct causes, u.blocks);
-	u.reached = g_new0(bool, u.blocks);
-	u.split = g_new0(uint32_t, u.blocks);
-	u.branch = g_new0(uint32_t, u.blocks);
-	u.join = g_new(uint32_t, u.blocks + 1);
-	memset(u.join, 0xff, (u.blocks + 1) * sizeof(*u.join)); /* GP_NO_BLOCK */
-	u.seen = g_new0(uint32_t, u.blocks);
-	u.todo = g_new0(uint32_t, u.blocks);
+	make(&u, kinds);
 	ok = solve(&u, verdict);
-	g_free(u.entry);
-	g_free(u.reached);
-	g_free(u.split);
-	g_free(u.branch);
-	g_free(u.join);
-	g_free(u.seen);
-	g_free(u.todo);
+	unmake(&u);
 	return ok;
+}
+
+/* ------------------------------------------------------------------------ rows */
+
+struct gp_uniform *gp_uniform_rows(struct gp_kinds *kinds, const bool *stored)
+{
+	struct gp_uniform *u = g_new0(struct gp_uniform, 1);
+
+	make(u, kinds);
+	u->rows = stored;
+	if (find(u))
+		return u;
+	gp_uniform_free(u);
+	return NULL;
+}
+
+void gp_uniform_free(struct gp_uniform *u)
+{
+	if (u)
+		unmake(u);
+	g_free(u);
+}
+
+bool gp_uniform_is_split(const struct gp_uniform *u, uint32_t b)
+{
+	return u->split[b];
+}
+
+const struct gp_causes *gp_uniform_entry(const struct gp_uniform *u, uint32_t b)
+{
+	return &u->entry[b];
+}
+
+void gp_uniform_step(struct gp_uniform *u, const struct gp_state *state, struct gp_causes *c, uint32_t insn)
+{
+	step(u, state, c, insn, u->split[u->cfg->block_of[insn]]);
 }

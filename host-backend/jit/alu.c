@@ -11,19 +11,19 @@
 
 static LLVMValueRef low_half(struct gp_tr *tr, LLVMValueRef value)
 {
-	return LLVMBuildTrunc(tr->b, value, tr->i32, "");
+	return LLVMBuildTrunc(tr->b, value, gp_tr_int(tr, 32), "");
 }
 
 static LLVMValueRef is_const(struct gp_tr *tr, LLVMValueRef value, uint64_t to)
 {
-	return LLVMBuildICmp(tr->b, LLVMIntEQ, value, LLVMConstInt(LLVMTypeOf(value), to, 1), "");
+	return LLVMBuildICmp(tr->b, LLVMIntEQ, value, gp_tr_number(LLVMTypeOf(value), to), "");
 }
 
 /* x / 0 = 0, x % 0 = x, INT_MIN / -1 = INT_MIN, INT_MIN % -1 = 0; never LLVM's undefined cases. */
 static LLVMValueRef divide(struct gp_tr *tr, LLVMValueRef x, LLVMValueRef y, bool is_signed, bool mod)
 {
 	LLVMTypeRef type = LLVMTypeOf(x);
-	LLVMValueRef zero = LLVMConstInt(type, 0, 0), one = LLVMConstInt(type, 1, 0), result;
+	LLVMValueRef zero = gp_tr_number(type, 0), one = gp_tr_number(type, 1), result;
 	LLVMValueRef by_zero = is_const(tr, y, 0), by_minus = is_const(tr, y, UINT64_MAX);
 	LLVMValueRef safe = LLVMBuildSelect(tr->b, by_zero, one, y, "");
 
@@ -41,8 +41,8 @@ static LLVMValueRef divide(struct gp_tr *tr, LLVMValueRef x, LLVMValueRef y, boo
 /* Both of one width. */
 static LLVMValueRef binary(struct gp_tr *tr, const struct bpf_insn *insn, LLVMValueRef x, LLVMValueRef y)
 {
-	LLVMTypeRef type = LLVMTypeOf(x);
-	LLVMValueRef mask = LLVMConstInt(type, LLVMGetIntTypeWidth(type) - 1, 0);
+	bool wide = BPF_CLASS(insn->code) == BPF_ALU64;
+	LLVMValueRef mask = gp_tr_number(LLVMTypeOf(x), wide ? 63 : 31);
 
 	switch (BPF_OP(insn->code)) {
 	case BPF_ADD:
@@ -72,7 +72,7 @@ static LLVMValueRef binary(struct gp_tr *tr, const struct bpf_insn *insn, LLVMVa
 
 static LLVMValueRef byte_swap(struct gp_tr *tr, const struct bpf_insn *insn, LLVMValueRef x)
 {
-	LLVMTypeRef type = LLVMIntTypeInContext(tr->ctx, (unsigned int)insn->imm);
+	LLVMTypeRef type = gp_tr_int(tr, (unsigned int)insn->imm);
 	bool swap = BPF_CLASS(insn->code) == BPF_ALU64 || BPF_SRC(insn->code) == BPF_TO_BE;
 
 	/* The target is little endian: to_le only cuts off. */
@@ -83,20 +83,25 @@ static LLVMValueRef byte_swap(struct gp_tr *tr, const struct bpf_insn *insn, LLV
 
 		x = LLVMBuildCall2(tr->b, LLVMIntrinsicGetType(tr->ctx, id, &type, 1), fn, &x, 1, "");
 	}
-	return LLVMBuildZExt(tr->b, x, tr->i64, "");
+	return LLVMBuildZExt(tr->b, x, gp_tr_int(tr, 64), "");
 }
 
-static LLVMValueRef move(struct gp_tr *tr, const struct bpf_insn *insn, LLVMValueRef y)
+static LLVMValueRef move(struct gp_tr *tr, const struct bpf_insn *insn)
 {
 	bool wide = BPF_CLASS(insn->code) == BPF_ALU64;
+	LLVMValueRef y;
 
+	if (BPF_SRC(insn->code) != BPF_X)
+		y = gp_tr_const(tr, insn->imm);
+	else
+		y = wide || insn->off ? gp_tr_get(tr, insn->src_reg) : gp_tr_get_low(tr, insn->src_reg);
 	if (insn->off) {
-		y = LLVMBuildTrunc(tr->b, y, LLVMIntTypeInContext(tr->ctx, (unsigned int)insn->off), "");
-		y = LLVMBuildSExt(tr->b, y, wide ? tr->i64 : tr->i32, "");
-	} else if (!wide) {
+		y = LLVMBuildTrunc(tr->b, y, gp_tr_int(tr, (unsigned int)insn->off), "");
+		y = LLVMBuildSExt(tr->b, y, gp_tr_int(tr, wide ? 64 : 32), "");
+	} else if (!wide && BPF_SRC(insn->code) != BPF_X) {
 		y = low_half(tr, y);
 	}
-	return wide ? y : LLVMBuildZExt(tr->b, y, tr->i64, "");
+	return wide ? y : LLVMBuildZExt(tr->b, y, gp_tr_int(tr, 64), "");
 }
 
 /* A 64-bit operation in which a pointer and something of another kind meet needs handles, but for pointer + number. */
@@ -130,27 +135,26 @@ void gp_tr_alu(struct gp_tr *tr, const struct bpf_insn *insn)
 		gp_tr_set(tr, insn->dst_reg, byte_swap(tr, insn, gp_tr_get(tr, insn->dst_reg)));
 		return;
 	}
-	if (wide && needs_handles(tr, insn)) {
+	if (op == BPF_MOV) {
+		gp_tr_set(tr, insn->dst_reg, move(tr, insn));
+		return;
+	}
+	if (!wide) {
+		x = gp_tr_get_low(tr, insn->dst_reg);
+		y = reg ? gp_tr_get_low(tr, insn->src_reg) : low_half(tr, gp_tr_const(tr, insn->imm));
+	} else if (needs_handles(tr, insn)) {
 		x = gp_tr_handle(tr, insn->dst_reg);
 		y = reg ? gp_tr_handle(tr, insn->src_reg) : gp_tr_const(tr, insn->imm);
 	} else {
-		y = reg ? gp_tr_get(tr, insn->src_reg) : gp_tr_const(tr, insn->imm);
-		if (op == BPF_MOV) {
-			gp_tr_set(tr, insn->dst_reg, move(tr, insn, y));
-			return;
-		}
 		x = gp_tr_get(tr, insn->dst_reg);
+		y = reg ? gp_tr_get(tr, insn->src_reg) : gp_tr_const(tr, insn->imm);
 	}
 	if (op == BPF_NEG) {
 		y = x;
-		x = gp_tr_const(tr, 0);
-	}
-	if (!wide) {
-		x = low_half(tr, x);
-		y = low_half(tr, y);
+		x = gp_tr_number(LLVMTypeOf(y), 0);
 	}
 	x = op == BPF_NEG ? LLVMBuildSub(tr->b, x, y, "") : binary(tr, insn, x, y);
-	gp_tr_set(tr, insn->dst_reg, wide ? x : LLVMBuildZExt(tr->b, x, tr->i64, ""));
+	gp_tr_set(tr, insn->dst_reg, wide ? x : LLVMBuildZExt(tr->b, x, gp_tr_int(tr, 64), ""));
 }
 
 LLVMValueRef gp_tr_compare(struct gp_tr *tr, const struct bpf_insn *insn)
@@ -176,18 +180,18 @@ LLVMValueRef gp_tr_compare(struct gp_tr *tr, const struct bpf_insn *insn)
 	LLVMIntPredicate predicate = predicates[op >> 4];
 	LLVMValueRef x, y;
 
-	x = same || !wide ? gp_tr_get(tr, insn->dst_reg) : gp_tr_handle(tr, insn->dst_reg);
-	if (!reg)
-		y = gp_tr_const(tr, insn->imm);
-	else
-		y = same || !wide ? gp_tr_get(tr, insn->src_reg) : gp_tr_handle(tr, insn->src_reg);
 	if (!wide) {
-		x = low_half(tr, x);
-		y = low_half(tr, y);
+		x = gp_tr_get_low(tr, insn->dst_reg);
+		y = reg ? gp_tr_get_low(tr, insn->src_reg) : low_half(tr, gp_tr_const(tr, insn->imm));
+	} else {
+		x = same ? gp_tr_get(tr, insn->dst_reg) : gp_tr_handle(tr, insn->dst_reg);
+		y = !reg   ? gp_tr_const(tr, insn->imm)
+		    : same ? gp_tr_get(tr, insn->src_reg)
+			   : gp_tr_handle(tr, insn->src_reg);
 	}
 	if (op == BPF_JSET)
 		return LLVMBuildICmp(tr->b, LLVMIntNE, LLVMBuildAnd(tr->b, x, y, ""),
-				     LLVMConstInt(LLVMTypeOf(x), 0, 0), "");
+				     gp_tr_number(LLVMTypeOf(x), 0), "");
 	/* Memory does not begin at a packet: one in front of it is below, not far above. */
 	if (wide && same && gp_val_region(a) != GP_REGION_NONE && (a->low || b->low) && of_low[op >> 4])
 		predicate = of_low[op >> 4];

@@ -252,7 +252,8 @@ static bool loads_from_lane(LLVMValueRef load)
 static void mark_constants(void)
 {
 	static const char *const names[] = { "gp_rt_arg_base",	"gp_rt_arg_size", "gp_rt_arg_writable",
-					     "gp_rt_arg_value", "gp_rt_map",	  "gp_rt_map_values" };
+					     "gp_rt_arg_value", "gp_rt_map",	  "gp_rt_map_values",
+					     "gp_rt_num_args" };
 	unsigned int kind = LLVMGetMDKindIDInContext(context, "invariant.load", 14);
 	LLVMMetadataRef empty = LLVMMDNodeInContext2(context, NULL, 0);
 
@@ -443,7 +444,7 @@ static bool is_well_formed(struct gp_verdict *verdict)
 {
 	for (LLVMValueRef fn = LLVMGetNamedFunction(module, "gp_prog"); fn; fn = LLVMGetNextFunction(fn)) {
 		const char *name = LLVMGetValueName(fn);
-		bool ours = !strcmp(name, "gp_prog") || !strncmp(name, "gp_func_", 8) ||
+		bool ours = !strcmp(name, "gp_prog") || !strcmp(name, "gp_simd") || !strncmp(name, "gp_func_", 8) ||
 			    !strncmp(name, "gp_shared_", 10);
 
 		if (ours && !LLVMIsDeclaration(fn) && LLVMVerifyFunction(fn, LLVMReturnStatusAction))
@@ -516,6 +517,14 @@ static bool may_run_on_gpu(const struct gp_prog *prog, struct gp_verdict *verdic
 	return false;
 }
 
+/* The translator has made vectors of the kernel, too. */
+static bool is_simd(void)
+{
+	LLVMValueRef fn = LLVMGetNamedFunction(module, "gp_simd");
+
+	return fn && !LLVMIsDeclaration(fn);
+}
+
 static uint64_t cpu_ns(void)
 {
 	struct timespec ts;
@@ -556,6 +565,8 @@ bool gp_emit(const struct gp_prog *prog, uint64_t budget_ns, struct gp_code *cod
 	frame_bytes = 0;
 	if (!translate(prog, verdict))
 		return false;
+	if (!is_gpu() && is_simd())
+		entry = "gp_entry_simd";
 	make_internal(entry, lines);
 	if (is_gpu() && !inline_library(entry, verdict))
 		return false;

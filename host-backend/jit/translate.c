@@ -14,7 +14,7 @@
 #include <llvm-c/DebugInfo.h>
 #include <virtio_gpgpu.h>
 #include "bpf/opcodes.h"
-#include "jit/translate.h"
+#include "jit/simd.h"
 
 static bool edge_needs_block(const struct gp_tr *tr, const struct gp_block *block, int e)
 {
@@ -78,7 +78,7 @@ static void translate_exit(struct gp_tr *tr)
 	LLVMBuildRet(tr->b, value);
 }
 
-static void translate_ld_imm64(struct gp_tr *tr, const struct bpf_insn *insn)
+void gp_tr_ld_imm64(struct gp_tr *tr, const struct bpf_insn *insn)
 {
 	uint64_t n = (uint32_t)insn->imm, value;
 
@@ -111,7 +111,7 @@ static void translate_insn(struct gp_tr *tr, const struct bpf_insn *insn)
 		gp_tr_alu(tr, insn);
 		break;
 	case BPF_LD:
-		translate_ld_imm64(tr, insn);
+		gp_tr_ld_imm64(tr, insn);
 		break;
 	case BPF_LDX:
 		if (!gp_tr_sum_load(tr, insn))
@@ -445,6 +445,8 @@ const char *gp_translate(LLVMModuleRef mod, const struct gp_prog *prog, const st
 		tr->lines = gp_lines_new(mod);
 	for (uint32_t f = 0; f < cfg->num_funcs && !tr->missing; f++)
 		translate_func(tr, f);
+	if (!tr->missing)
+		gp_simd_translate(tr);
 	if (!tr->missing)
 		gp_lines_callers(tr->lines, tr->funcs[0]);
 	gp_lines_free(tr->lines);

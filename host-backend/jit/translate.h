@@ -60,6 +60,10 @@ struct gp_tr {
 	struct gp_phases *phases; /* or NULL: its items do not wait for each other */
 	const char *missing; /* function that the run-time library lacks: an internal error */
 
+	/* of vectors (simd.h), while gp_simd() is made */
+	struct gp_simd *simd;
+	unsigned int lanes; /* values are vectors of so many; 0: of one item */
+
 	/* of the function being translated */
 	uint32_t func;
 	LLVMValueRef fn, lane;
@@ -87,9 +91,16 @@ const char *gp_translate(LLVMModuleRef mod, const struct gp_prog *prog, const st
 
 LLVMValueRef gp_tr_const(struct gp_tr *tr, int64_t value);
 
+/* gp_tr_int() - the type of so many bits; a vector of it where tr->lanes. gp_tr_number(): a constant of such a type. */
+LLVMTypeRef gp_tr_int(struct gp_tr *tr, unsigned int bits);
+LLVMValueRef gp_tr_number(LLVMTypeRef type, uint64_t value);
+
 /* gp_tr_get() - a register as it is represented. gp_tr_set() - likewise. */
 LLVMValueRef gp_tr_get(struct gp_tr *tr, int reg);
 void gp_tr_set(struct gp_tr *tr, int reg, LLVMValueRef value);
+
+/* gp_tr_get_low() - the low half of a register, which is the same in every representation. */
+LLVMValueRef gp_tr_get_low(struct gp_tr *tr, int reg);
 
 /* gp_tr_convert() - a value represented as @from's kind says, as @to's kind says. */
 LLVMValueRef gp_tr_convert(struct gp_tr *tr, LLVMValueRef value, const struct gp_val *from,
@@ -176,6 +187,7 @@ void gp_tr_yield(struct gp_tr *tr, const struct bpf_insn *insn);
 /* ------------------------------------------------------- the rest (alu.c, call.c) */
 
 void gp_tr_alu(struct gp_tr *tr, const struct bpf_insn *insn);
+void gp_tr_ld_imm64(struct gp_tr *tr, const struct bpf_insn *insn);
 
 /* gp_tr_compare() - the condition of a conditional jump. Return: i1. */
 LLVMValueRef gp_tr_compare(struct gp_tr *tr, const struct bpf_insn *insn);

@@ -4,11 +4,30 @@
  */
 #include <string.h>
 #include <virtio_gpgpu.h>
-#include "jit/translate.h"
+#include "jit/simd.h"
 
 LLVMValueRef gp_tr_const(struct gp_tr *tr, int64_t value)
 {
-	return LLVMConstInt(tr->i64, (uint64_t)value, 1);
+	return gp_tr_number(gp_tr_int(tr, 64), (uint64_t)value);
+}
+
+LLVMTypeRef gp_tr_int(struct gp_tr *tr, unsigned int bits)
+{
+	LLVMTypeRef type = LLVMIntTypeInContext(tr->ctx, bits);
+
+	return tr->lanes ? LLVMVectorType(type, tr->lanes) : type;
+}
+
+LLVMValueRef gp_tr_number(LLVMTypeRef type, uint64_t value)
+{
+	LLVMValueRef one, all[GP_SIMD];
+
+	if (LLVMGetTypeKind(type) != LLVMVectorTypeKind)
+		return LLVMConstInt(type, value, 1);
+	one = LLVMConstInt(LLVMGetElementType(type), value, 1);
+	for (unsigned int i = 0; i < GP_SIMD; i++)
+		all[i] = one;
+	return LLVMConstVector(all, GP_SIMD);
 }
 
 LLVMValueRef gp_tr_get(struct gp_tr *tr, int reg)
@@ -21,11 +40,27 @@ LLVMValueRef gp_tr_get(struct gp_tr *tr, int reg)
 		return gp_tr_const(tr, val->off);
 	if (val->kind == GP_KIND_STACK && val->known)
 		return LLVMBuildAdd(tr->b, tr->fp, gp_tr_const(tr, val->off), "");
+	if (tr->simd)
+		return gp_simd_get(tr, reg);
 	return LLVMBuildLoad2(tr->b, tr->i64, tr->reg[reg], "");
+}
+
+LLVMValueRef gp_tr_get_low(struct gp_tr *tr, int reg)
+{
+	const struct gp_val *val = &tr->state.reg[reg];
+
+	if (tr->lanes && reg != 10 &&
+	    !(val->known && (val->kind == GP_KIND_SCALAR || val->kind == GP_KIND_STACK)))
+		return gp_simd_get_low(tr, reg);
+	return LLVMBuildTrunc(tr->b, gp_tr_get(tr, reg), gp_tr_int(tr, 32), "");
 }
 
 void gp_tr_set(struct gp_tr *tr, int reg, LLVMValueRef value)
 {
+	if (tr->simd) {
+		gp_simd_set(tr, reg, value);
+		return;
+	}
 	LLVMBuildStore(tr->b, value, tr->reg[reg]);
 }
 
@@ -79,6 +114,10 @@ void gp_tr_fault_if(struct gp_tr *tr, LLVMValueRef cond, uint32_t reason)
 #endif
 	if (LLVMIsAConstantInt(cond) && !LLVMConstIntGetZExtValue(cond))
 		return;
+	if (tr->simd) {
+		gp_simd_leave_if(tr, cond, reason);
+		return;
+	}
 	next = LLVMAppendBasicBlockInContext(tr->ctx, tr->fn, "");
 	LLVMMoveBasicBlockAfter(next, from);
 	br = LLVMBuildCondBr(tr->b, cond, tr->fault, next);

@@ -150,6 +150,11 @@ GP_RT uint64_t gp_rt_arg_size(struct gp_lane *lane, uint32_t n)
 	return n < lane->env->num_args ? lane->env->args[n].size : 0;
 }
 
+GP_RT uint32_t gp_rt_num_args(struct gp_lane *lane)
+{
+	return lane->env->num_args;
+}
+
 GP_RT uint64_t gp_rt_arg_writable(struct gp_lane *lane, uint32_t n)
 {
 	return n < lane->env->num_args ? lane->env->args[n].writable : 0;

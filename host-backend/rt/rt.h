@@ -90,6 +90,31 @@ uint64_t gp_entry_grid(const struct gp_env *env, struct gp_thread *thread, const
 uint64_t gp_entry_groups(const struct gp_env *env, struct gp_thread *thread, const struct gp_grid *grid,
 			 uint64_t first, uint64_t count, struct gp_faults *faults);
 
+/*
+ * Kernels as vectors (simd.c). gp_simd() is generated: it runs the items @item to @item + GP_SIMD - 1, of which the lane is
+ * the first, and adds their faults to @faults; or nothing has happened and it returns 0.
+ */
+#define GP_SIMD 8
+uint32_t gp_simd(struct gp_lane *lane, struct gp_faults *faults, uint64_t item);
+uint64_t gp_entry_simd(const struct gp_env *env, struct gp_thread *thread, const struct gp_grid *grid,
+		       uint64_t first, uint64_t count, struct gp_faults *faults);
+
+/* gp_simd_fault() - note a fault in the items behind @item that the bits of @lanes say. */
+void gp_simd_fault(struct gp_faults *faults, uint64_t item, uint32_t lanes, uint32_t reason, uint32_t insn);
+
+/*
+ * gp_simd_load(), gp_simd_store() - lane by lane, at base + off[i], in this order. gp_simd_store_all(): all or none.
+ * @lanes: bits of those that do something. @value: of @size bytes each, a word each; 0 where nothing was loaded.
+ *
+ * Return: bits of lanes that may not.
+ */
+uint32_t gp_simd_load(const uint8_t *base, uint64_t len, const uint64_t *off, uint32_t lanes, uint64_t *value,
+		      uint32_t size);
+uint32_t gp_simd_store(uint8_t *base, uint64_t len, const uint64_t *off, uint32_t lanes,
+		       const uint64_t *value, uint32_t size);
+uint32_t gp_simd_store_all(uint8_t *base, uint64_t len, const uint64_t *off, uint32_t lanes,
+			   const uint64_t *value, uint32_t size);
+
 /* ------------------------------------------------------------------- groups */
 
 uint32_t gp_rt_phase(struct gp_lane *lane); /* where to go on: 0 at the start */
@@ -144,6 +169,7 @@ uint8_t *gp_rt_pkt_base(struct gp_lane *lane); /* start of the slot */
 uint64_t gp_rt_pkt_end(struct gp_lane *lane); /* bytes from there to data_end */
 uint8_t *gp_rt_arg_base(struct gp_lane *lane, uint32_t n); /* NULL where there is no such buffer */
 uint64_t gp_rt_arg_size(struct gp_lane *lane, uint32_t n);
+uint32_t gp_rt_num_args(struct gp_lane *lane);
 uint64_t gp_rt_arg_writable(struct gp_lane *lane, uint32_t n);
 uint64_t gp_rt_arg_value(struct gp_lane *lane, uint32_t n);
 struct gp_map *gp_rt_map(struct gp_lane *lane, uint32_t n); /* n below the program's num_maps */

@@ -2,13 +2,16 @@
 /*
  * groups_random.c - random kernels whose work items wait for each other, on the interpreter and on our compiler.
  *
- *	groups_random [--count N] [--seed N] [--device NAME]
+ *	groups_random [--count N] [--seed N] [--device NAME] [--kind groups|rows]
  *
  * How it works: a kernel is a random tree of straight code, branches and loops. Where control flow is uniform there are also
  * barriers, exchanges by way of local memory and calls of the group; r9 is kept uniform for that. Local memory is only
  * read with a barrier on either side, so that the result does not depend on the order of items. What is live over a
  * barrier is in registers and in the frame, in words and in halves. Some items fault on the way. A program that is
  * refused counts as a failure: all are legal.
+ *
+ * With --kind rows no item waits for another, and programs are such as the compiler makes vectors of (jit/simd.h): branches and
+ * loops that items take differently, stores on the way, faults before and behind them, rows of all lengths.
  *
  * A program is known by the seed and its number. Prints TAP.
  */
@@ -31,6 +34,7 @@ struct gen {
 	uint32_t count;
 	uint64_t random;
 	uint32_t depth;
+	bool rows;
 };
 
 static uint32_t draw(struct gen *g, uint32_t below)
@@ -96,6 +100,8 @@ static void put_frame(struct gen *g)
 	int reg = draw(g, 2) ? R7 : R8;
 	int16_t word = (int16_t)(-8 * (int)(draw(g, 6) + 1)), half = (int16_t)(word + 4 * (int)draw(g, 2));
 
+	if (g->rows) /* a word is always accessed alike */
+		half = (int16_t)(word - 64);
 	switch (draw(g, 4)) {
 	case 0:
 		put(g, STX(DW, R10, word, reg));
@@ -131,6 +137,74 @@ static void put_table(struct gen *g)
 	put(g, ALU64K(BPF_AND, R2, draw(g, 8) ? TABLE_SIZE - 8 : 2 * TABLE_SIZE - 8));
 	put(g, ALU64X(BPF_ADD, R1, R2));
 	put(g, LDX(DW, R7, R1, 0));
+}
+
+/* r9 = number in the grid */
+static void put_place(struct gen *g)
+{
+	put(g, MOV64K(R9, 0));
+	for (int d = 2; d >= 0; d--) {
+		put(g, MOV64K(R1, d));
+		put(g, CALL(GPGPU_HELPER_global_size));
+		put(g, ALU64X(BPF_MUL, R9, R0));
+		put(g, MOV64K(R1, d));
+		put(g, CALL(GPGPU_HELPER_global_id));
+		put(g, ALU64X(BPF_ADD, R9, R0));
+	}
+}
+
+/* To the item's own place, which later stores overwrite in part. */
+static void put_store(struct gen *g)
+{
+	static const uint8_t sizes[] = { BPF_B, BPF_H, BPF_W, BPF_DW };
+	uint32_t size = draw(g, 4);
+
+	put(g, STX(DW, R10, -248, R9));
+	put_place(g);
+	put(g, ALU64K(BPF_LSH, R9, 4));
+	put(g, LDX(DW, R1, R6, 0));
+	put(g, ALU64X(BPF_ADD, R1, R9));
+	put(g, INSN(BPF_STX | BPF_MEM | sizes[size], R1, R7, (int16_t)(8 * (int)draw(g, 2)), 0));
+	put(g, LDX(DW, R9, R10, -248));
+}
+
+/* Neighbouring elements, as most kernels load them; with a size of their own. */
+static void put_row(struct gen *g)
+{
+	static const uint8_t sizes[] = { BPF_B, BPF_H, BPF_W, BPF_DW };
+	uint32_t size = draw(g, 4);
+
+	put(g, MOV64K(R1, 0));
+	put(g, CALL(GPGPU_HELPER_global_id));
+	put(g, ALU64K(BPF_LSH, R0, (int32_t)size));
+	put(g, LDX(DW, R1, R6, 16));
+	put(g, ALU64X(BPF_ADD, R1, R0));
+	put(g, INSN(BPF_LDX | (draw(g, 3) || size == 3 ? BPF_MEM : BPF_MEMSX) | sizes[size], R8, R1,
+		    (int16_t)draw(g, 100), 0));
+}
+
+static void put_float(struct gen *g)
+{
+	static const int32_t one[] = { GPGPU_HELPER_sqrt32,	GPGPU_HELPER_fabs64,
+				       GPGPU_HELPER_rint32,	GPGPU_HELPER_f64_from_f32,
+				       GPGPU_HELPER_f32_from_u, GPGPU_HELPER_f64_from_s,
+				       GPGPU_HELPER_s_from_f64, GPGPU_HELPER_exp32,
+				       GPGPU_HELPER_log64,	GPGPU_HELPER_u32_from_f32 };
+	static const int32_t two[] = { GPGPU_HELPER_fadd32, GPGPU_HELPER_fsub64, GPGPU_HELPER_fmul32,
+				       GPGPU_HELPER_fdiv64, GPGPU_HELPER_fmin32, GPGPU_HELPER_fmax64,
+				       GPGPU_HELPER_flt32,  GPGPU_HELPER_fle64 };
+	bool from_one = draw(g, 2);
+
+	/* A number first: a NaN's bits are any. */
+	put(g, MOV64X(R1, R7));
+	put(g, ALU64K(BPF_AND, R1, 0xffff));
+	put(g, ALU64K(BPF_OR, R1, 1));
+	put(g, CALL(GPGPU_HELPER_f64_from_u));
+	put(g, MOV64X(R1, R0));
+	put(g, MOV64X(R2, R0));
+	put(g, CALL(from_one ? one[draw(g, sizeof(one) / sizeof(*one))]
+			     : two[draw(g, sizeof(two) / sizeof(*two))]));
+	put(g, MOV64X(R7, R0));
 }
 
 static void put_exchange(struct gen *g)
@@ -224,13 +298,38 @@ static void put_loop(struct gen *g, bool uniform)
 	put(g, JK(BPF_JNE, R1, 0, (int)at - (int)g->count - 1));
 }
 
+/* What only rows have. */
+static void put_for_rows(struct gen *g)
+{
+	switch (draw(g, 8)) {
+	case 0:
+		put_store(g);
+		break;
+	case 1:
+	case 2:
+	case 3:
+		put_row(g);
+		break;
+	case 4:
+	case 5:
+		put_float(g);
+		break;
+	default:
+		put_table(g);
+	}
+}
+
 static void put_block(struct gen *g, bool uniform)
 {
 	uint32_t length = draw(g, 5) + 1;
 
 	for (uint32_t i = 0; i < length; i++) {
-		bool deeper = g->depth < 4 && g->count < ROOM;
+		bool deeper = g->depth < (g->rows ? 3 : 4) && g->count < (g->rows ? ROOM / 4 : ROOM);
 
+		if (g->rows && draw(g, 2)) {
+			put_for_rows(g);
+			continue;
+		}
 		switch (draw(g, uniform ? 12 : 7)) {
 		case 0:
 		case 1:
@@ -241,7 +340,7 @@ static void put_block(struct gen *g, bool uniform)
 			put_frame(g);
 			break;
 		case 4:
-			if (draw(g, 2))
+			if (g->rows || draw(g, 2))
 				put_table(g);
 			else
 				put_pointer(g);
@@ -273,15 +372,7 @@ static void put_block(struct gen *g, bool uniform)
 /* out[2 * number in the grid] = r7, r8 */
 static void put_result(struct gen *g)
 {
-	put(g, MOV64K(R9, 0));
-	for (int d = 2; d >= 0; d--) {
-		put(g, MOV64K(R1, d));
-		put(g, CALL(GPGPU_HELPER_global_size));
-		put(g, ALU64X(BPF_MUL, R9, R0));
-		put(g, MOV64K(R1, d));
-		put(g, CALL(GPGPU_HELPER_global_id));
-		put(g, ALU64X(BPF_ADD, R9, R0));
-	}
+	put_place(g);
 	put(g, ALU64K(BPF_LSH, R9, 4));
 	put(g, LDX(DW, R1, R6, 0));
 	put(g, ALU64X(BPF_ADD, R1, R9));
@@ -304,7 +395,7 @@ static void make(struct gen *g, uint64_t seed, uint64_t number, struct run *run)
 	put_number(g);
 	put(g, MOV64X(R8, R0));
 	for (uint32_t i = draw(g, 4) + 1; i; i--)
-		put_block(g, true);
+		put_block(g, !g->rows);
 	put_result(g);
 
 	run->insns = g->insns;
@@ -316,6 +407,10 @@ static void make(struct gen *g, uint64_t seed, uint64_t number, struct run *run)
 	} while (run->group[0] * run->group[1] * run->group[2] > 64);
 	for (int d = 0; d < 3; d++)
 		run->grid[d] = run->group[d] * (draw(g, d ? 2 : 3) + 1);
+	if (g->rows) {
+		run->grid[0] = draw(g, 40) + 1;
+		run->group[0] = 1u << draw(g, 6);
+	}
 }
 
 /* Return: whether all is well. */
@@ -355,6 +450,8 @@ int main(int argc, char **argv)
 			seed = strtoull(argv[i + 1], NULL, 0);
 		else if (!strcmp(argv[i], "--device"))
 			target = target_find(argv[i + 1]);
+		else if (!strcmp(argv[i], "--kind"))
+			gen.rows = !strcmp(argv[i + 1], "rows");
 	}
 	if (!target) {
 		fprintf(stderr, "there is no such device\n");
