@@ -566,7 +566,7 @@ bool gp_emit(const struct gp_prog *prog, uint64_t budget_ns, struct gp_code *cod
 	if (!translate(prog, verdict))
 		return false;
 	if (!is_gpu() && is_simd())
-		entry = "gp_entry_simd";
+		entry = groups.any ? "gp_entry_groups_simd" : "gp_entry_simd";
 	make_internal(entry, lines);
 	if (is_gpu() && !inline_library(entry, verdict))
 		return false;

@@ -20,22 +20,14 @@
 #include <virtio_gpgpu.h>
 #include "bpf/groups.h"
 #include "bpf/opcodes.h"
+#include "jit/phases.h"
 #include "jit/translate.h"
 
-#define FIRST_KEPT 6 /* registers that a call leaves alone: r6 to r9 */
-#define NUM_KEPT   4
+#define FIRST_KEPT GP_FIRST_KEPT
+#define NUM_KEPT   GP_NUM_KEPT
 #define WORDS	   GP_SLOTS
 
 _Static_assert(NUM_KEPT + WORDS <= GP_GROUP_SAVED, "rows of struct gp_group");
-
-struct gp_phases {
-	uint32_t count;
-	uint32_t *number; /* by instruction: of the phase behind it, or 0 */
-	LLVMBasicBlockRef *resume; /* by phase */
-	/* Words of the main function's frame, a bit each: what an instruction reads, what it overwrites, by instruction; */
-	uint64_t *use, *def;
-	uint64_t *live; /* what is read before it is overwritten from the start of a block on */
-};
 
 /* ----------------------------------------------------------------- what is needed */
 
@@ -102,16 +94,11 @@ static void note_block(struct gp_tr *tr, uint32_t b)
 	}
 }
 
-struct needed {
-	uint64_t words;
-	uint16_t regs;
-};
-
-/* Behind instruction @last of block @b. */
-static struct needed needed_behind(const struct gp_tr *tr, uint32_t b, uint32_t last)
+struct gp_needed gp_tr_needed_behind(const struct gp_tr *tr, uint32_t last)
 {
+	uint32_t b = tr->cfg->block_of[last];
 	const struct gp_block *block = &tr->cfg->blocks[b];
-	struct needed n = { 0 };
+	struct gp_needed n = { 0 };
 
 	for (int e = 0; e < 2; e++) {
 		if (block->succ[e] == GP_NO_BLOCK)
@@ -216,15 +203,14 @@ void gp_tr_phases_begin(struct gp_tr *tr, LLVMBasicBlockRef first)
 	}
 }
 
-static LLVMValueRef row(struct gp_tr *tr, uint32_t n)
+LLVMValueRef gp_tr_group_row(struct gp_tr *tr, uint32_t n)
 {
 	LLVMValueRef args[2] = { tr->lane, LLVMConstInt(tr->i32, n, 0) };
 
 	return gp_tr_rt(tr, "gp_rt_group_row", args, 2);
 }
 
-/* A register that its kind does not say all about. */
-static bool is_kept(const struct gp_tr *tr, int r, uint16_t regs)
+bool gp_tr_is_kept(const struct gp_tr *tr, int r, uint16_t regs)
 {
 	const struct gp_val *val = &tr->state.reg[r];
 
@@ -239,7 +225,7 @@ static void move_piece(struct gp_tr *tr, int from, int end, bool back)
 		     value;
 	LLVMTypeRef type = LLVMIntTypeInContext(tr->ctx, (unsigned int)(end - from) * 8);
 	LLVMValueRef part = LLVMBuildGEP2(tr->b, tr->i8, tr->part[from], &off, 1, "");
-	LLVMValueRef kept = row(tr, NUM_KEPT + (uint32_t)from / 8);
+	LLVMValueRef kept = gp_tr_group_row(tr, NUM_KEPT + (uint32_t)from / 8);
 
 	kept = LLVMBuildGEP2(tr->b, tr->i8, kept, &at, 1, "");
 	value = LLVMBuildLoad2(tr->b, type, back ? kept : part, "");
@@ -262,9 +248,9 @@ static void move_registers(struct gp_tr *tr, uint16_t regs, bool back)
 	for (int r = FIRST_KEPT; r < FIRST_KEPT + NUM_KEPT; r++) {
 		LLVMValueRef kept;
 
-		if (!is_kept(tr, r, regs))
+		if (!gp_tr_is_kept(tr, r, regs))
 			continue;
-		kept = row(tr, (uint32_t)(r - FIRST_KEPT));
+		kept = gp_tr_group_row(tr, (uint32_t)(r - FIRST_KEPT));
 		if (back)
 			gp_tr_set(tr, r, LLVMBuildLoad2(tr->b, tr->i64, kept, ""));
 		else
@@ -275,7 +261,7 @@ static void move_registers(struct gp_tr *tr, uint16_t regs, bool back)
 void gp_tr_wait(struct gp_tr *tr, const struct bpf_insn *insn)
 {
 	uint32_t n = tr->phases->number[tr->insn];
-	struct needed needed = needed_behind(tr, tr->cfg->block_of[tr->insn], tr->insn);
+	struct gp_needed needed = gp_tr_needed_behind(tr, tr->insn);
 	bool barrier = insn->imm == GPGPU_HELPER_barrier;
 	LLVMValueRef args[5] = { tr->lane }, busy;
 

@@ -2,7 +2,9 @@
 /* simd.c - gp_simd(): its blocks, and how lanes get from one to the next; simd.h says how it works. */
 #include <stdlib.h>
 #include <string.h>
+#include "bpf/groups.h"
 #include "bpf/opcodes.h"
+#include "jit/phases.h"
 #include "jit/simd.h"
 
 static LLVMBasicBlockRef new_block(struct gp_tr *tr)
@@ -168,7 +170,10 @@ static void translate_insn(struct gp_tr *tr, const struct bpf_insn *insn)
 		gp_simd_store(tr, insn);
 		break;
 	default:
-		gp_simd_helper(tr, insn);
+		if (gp_group_is_wait(insn))
+			gp_simd_wait(tr, insn, &after);
+		else
+			gp_simd_helper(tr, insn);
 	}
 	simd->now = after;
 }
@@ -363,7 +368,7 @@ static void check_group(struct gp_tr *tr)
 {
 	LLVMValueRef args[2] = { tr->lane, gp_tr_const(tr, 0) }, first, size;
 
-	if (!tr->simd->in_group)
+	if (!tr->simd->in_group || tr->grouped)
 		return;
 	first = gp_tr_rt(tr, "gp_helper_local_id", args, 2);
 	size = gp_tr_rt(tr, "gp_helper_local_size", args, 2);
@@ -415,6 +420,7 @@ static void translate_entry(struct gp_tr *tr)
 	simd->likely = make_likely(tr);
 	check_arguments(tr);
 	check_group(tr);
+	gp_simd_begin(tr);
 	go(tr, 0); /* r1, the context, is offset 0 */
 
 	LLVMPositionBuilderAtEnd(tr->b, simd->bail);
@@ -463,7 +469,8 @@ void gp_simd_translate(struct gp_tr *tr)
 		goto out;
 	simd->mask = calloc(blocks, sizeof(*simd->mask));
 	simd->guard = calloc(blocks, sizeof(*simd->guard));
-	if (!simd->mask || !simd->guard || !gp_simd_plan(tr, simd))
+	simd->resume = calloc((tr->phases ? tr->phases->count : 0) + 1, sizeof(*simd->resume));
+	if (!simd->mask || !simd->guard || !simd->resume || !gp_simd_plan(tr, simd))
 		goto out;
 	tr->simd = simd;
 	tr->fn = fn;
@@ -475,6 +482,8 @@ out:
 		gp_uniform_free(simd->uniform);
 		free(simd->stored);
 		free(simd->stored_in);
+		free(simd->waits);
+		free(simd->resume);
 		free(simd->part);
 		free(simd->part_exit);
 		free(simd->mask);

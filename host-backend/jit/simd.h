@@ -36,6 +36,7 @@ struct gp_simd {
 	struct gp_uniform *uniform;
 	bool *stored; /* by block: something may have been stored before its end */
 	bool *stored_in; /* before its start */
+	bool *waits; /* it has a call of the group: what was stored before that counts for nothing behind it */
 	uint32_t *part; /* by block: 1 + the part of split blocks that it belongs to, or 0 */
 	uint32_t *part_exit; /* by part: the block where its lanes meet, or GP_NO_BLOCK: the end */
 	uint8_t slot_off[GP_SLOTS],
@@ -50,6 +51,7 @@ struct gp_simd {
 		scalar[GP_SIMD_REGS]; /* and, where steps are known or all have the same, the first lane's */
 	LLVMValueRef *mask; /* by block: alloca: lanes that wait in front of it; NULL: it is not split */
 	LLVMBasicBlockRef *guard; /* by block: where it is looked whether some wait */
+	LLVMBasicBlockRef *resume; /* by phase */
 	LLVMBasicBlockRef bail, done;
 	LLVMMetadataRef likely;
 	LLVMValueRef faults, item; /* parameters */
@@ -102,6 +104,10 @@ void gp_simd_lose(struct gp_tr *tr, LLVMValueRef bits, uint32_t reason);
 void gp_simd_load(struct gp_tr *tr, const struct bpf_insn *insn, const struct gp_causes *after);
 void gp_simd_store(struct gp_tr *tr, const struct bpf_insn *insn);
 void gp_simd_helper(struct gp_tr *tr, const struct bpf_insn *insn);
+
+/* gp_simd_begin() - to where the phase begins, if there are some. gp_simd_wait() - a call of the group. (simd_wait.c) */
+void gp_simd_begin(struct gp_tr *tr);
+void gp_simd_wait(struct gp_tr *tr, const struct bpf_insn *insn, const struct gp_causes *after);
 
 /* gp_simd_knows() - whether a helper can be called for vectors. */
 bool gp_simd_knows(struct gp_tr *tr, const struct gp_state *state, const struct bpf_insn *insn);

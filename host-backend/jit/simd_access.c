@@ -112,6 +112,9 @@ static struct place find_place(struct gp_tr *tr, int reg, const struct bpf_insn 
 			may = LLVMBuildICmp(tr->b, LLVMIntNE, may, gp_tr_const(tr, 0), "");
 			p.len = LLVMBuildSelect(tr->b, may, p.len, gp_tr_const(tr, 0), "");
 		}
+	} else if (val->kind == GP_KIND_LOCAL) {
+		p.base = gp_tr_rt(tr, "gp_rt_pkt_base", &tr->lane, 1);
+		p.len = gp_tr_const(tr, tr->kinds->local_bytes);
 	} else {
 		uint32_t m = (uint32_t)gp_val_one_map(val);
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <gpgpu_bpf.h>
 #include <virtio_gpgpu.h>
+#include "bpf/groups.h"
 #include "bpf/opcodes.h"
 #include "bpf/sums.h"
 #include "jit/simd.h"
@@ -58,6 +59,7 @@ static bool plan_memory(struct gp_tr *tr, struct gp_simd *simd, const struct gp_
 			return false;
 		break;
 	case GP_KIND_ARG:
+	case GP_KIND_LOCAL:
 		break;
 	default:
 		return false;
@@ -105,6 +107,10 @@ static bool plan_block(struct gp_tr *tr, struct gp_simd *simd, uint32_t b)
 
 		if (!plan_insn(tr, simd, &state, i))
 			return false;
+		if (gp_group_is_wait(insn)) {
+			simd->waits[b] = true;
+			simd->stored[b] = false;
+		}
 		if (is_memory(insn) && BPF_CLASS(insn->code) != BPF_LDX &&
 		    state.reg[insn->dst_reg].kind != GP_KIND_STACK)
 			simd->stored[b] = true;
@@ -121,7 +127,7 @@ static void follow_stores(const struct gp_tr *tr, struct gp_simd *simd, uint32_t
 	while (changed) {
 		changed = false;
 		for (uint32_t b = 0; b < blocks; b++) {
-			simd->stored[b] |= simd->stored_in[b];
+			simd->stored[b] |= simd->stored_in[b] && !simd->waits[b];
 			for (int e = 0; e < 2; e++) {
 				uint32_t to = tr->cfg->blocks[b].succ[e];
 
@@ -196,7 +202,8 @@ static bool fuel_is_exact(const struct gp_tr *tr, const struct gp_simd *simd, ui
 			stored_loop |= simd->stored[b];
 		}
 	}
-	return !split_loop || !stored_loop;
+	/* Items of a group keep what they have left for the next phase. */
+	return !split_loop || !(stored_loop || tr->grouped);
 }
 
 static bool find_parts(const struct gp_tr *tr, struct gp_simd *simd, uint32_t blocks)
@@ -217,15 +224,16 @@ bool gp_simd_plan(struct gp_tr *tr, struct gp_simd *simd)
 {
 	uint32_t blocks = tr->cfg->funcs[0].num_blocks;
 
-	if (tr->gpu || tr->prog->kind != VIRTIO_GPGPU_PROG_GPGPU || tr->grouped || tr->cfg->num_funcs != 1 ||
+	if (tr->gpu || tr->prog->kind != VIRTIO_GPGPU_PROG_GPGPU || tr->cfg->num_funcs != 1 ||
 	    (tr->prog->flags & (GP_PROG_QUICK | GP_PROG_INTERLEAVE)) || tr->prog->num_insns > MAX_INSNS ||
 	    tr->kinds->funcs[0].memory || tr->kinds->ctx_lost)
 		return false;
 	simd->stored = calloc(blocks, sizeof(*simd->stored));
 	simd->stored_in = calloc(blocks, sizeof(*simd->stored_in));
+	simd->waits = calloc(blocks, sizeof(*simd->waits));
 	simd->part = calloc(blocks, sizeof(*simd->part));
 	simd->part_exit = calloc(blocks + 1, sizeof(*simd->part_exit));
-	if (!simd->stored || !simd->stored_in || !simd->part || !simd->part_exit)
+	if (!simd->stored || !simd->stored_in || !simd->waits || !simd->part || !simd->part_exit)
 		return false;
 	for (uint32_t b = 0; b < blocks; b++)
 		if (tr->kinds->reached[b] && !plan_block(tr, simd, b))

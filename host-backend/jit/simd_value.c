@@ -10,6 +10,7 @@
 #include <string.h>
 #include <gpgpu_bpf.h>
 #include <virtio_gpgpu.h>
+#include "bpf/groups.h"
 #include "jit/simd.h"
 
 LLVMValueRef gp_simd_splat(struct gp_tr *tr, LLVMValueRef scalar)
@@ -132,7 +133,9 @@ static void note(struct gp_tr *tr, LLVMValueRef bits, uint32_t reason)
 				 LLVMConstInt(tr->i32, tr->insn, 0) },
 		     dead;
 
-	gp_tr_rt(tr, "gp_simd_fault", args, 5);
+	if (tr->grouped)
+		args[0] = gp_tr_rt(tr, "gp_rt_group", &tr->lane, 1);
+	gp_tr_rt(tr, tr->grouped ? "gp_simd_group_fault" : "gp_simd_fault", args, 5);
 	dead = LLVMBuildLoad2(tr->b, tr->i32, simd->dead, "");
 	LLVMBuildStore(tr->b, LLVMBuildOr(tr->b, dead, bits, ""), simd->dead);
 }
@@ -251,6 +254,8 @@ bool gp_simd_knows(struct gp_tr *tr, const struct gp_state *state, const struct 
 	const struct gp_helper *helper = gp_helper_find(insn->imm);
 	char name[64];
 
+	if (gp_group_is_wait(insn))
+		return true;
 	if (is_id(helper->number))
 		return state->reg[1].kind == GP_KIND_SCALAR && state->reg[1].known;
 	if (find_op(helper).form != FORM_LANES)

@@ -22,8 +22,7 @@
  * Owner of struct gp_group and of local memory: the thread that runs the group (engine), one group at a time.
  */
 #include <gpgpu_bpf.h>
-#include "fuel.h"
-#include "loops.h"
+#include "groups_loop.h"
 #include "mem.h"
 #include "rt.h"
 #include "virtio_gpgpu.h"
@@ -69,6 +68,21 @@ GP_RT void gp_rt_group_wait(struct gp_lane *lane, uint32_t next, uint32_t what, 
 	group->value[lane->item] = value;
 	if (what == GPGPU_HELPER_broadcast || what == GPGPU_HELPER_shuffle)
 		group->from[lane->item] = second;
+}
+
+GP_RT uint64_t *gp_rt_group_values(struct gp_lane *lane)
+{
+	return &lane->thread->group->value[lane->item];
+}
+
+GP_RT uint64_t *gp_rt_group_from(struct gp_lane *lane)
+{
+	return &lane->thread->group->from[lane->item];
+}
+
+GP_RT struct gp_group *gp_rt_group(struct gp_lane *lane)
+{
+	return lane->thread->group;
 }
 
 GP_RT uint64_t gp_rt_group_result(struct gp_lane *lane)
@@ -239,89 +253,6 @@ __attribute__((noinline)) void gp_group_combine(struct gp_group *group, uint32_t
 
 /* -------------------------------------------------------------------- the loop */
 
-/* The group that runs: where it is. */
-struct gp_place {
-	uint32_t grp[3];
-	uint32_t items;
-	uint64_t fuel, reserve;
-};
-
-GP_ALWAYS void gp_begin_group(struct gp_group *group, const struct gp_place *at)
-{
-	uint32_t i;
-
-	for (i = 0; i < at->items; i++) {
-		group->fuel[i] = at->fuel;
-		group->reserve[i] = at->reserve;
-		group->fault[i] = 0;
-		group->fault_insn[i] = 0;
-	}
-}
-
-/* What all items that are still there have come to; first to come says what. */
-struct gp_meeting {
-	uint32_t next, what, op;
-	bool set;
-};
-
-GP_ALWAYS void gp_meet(struct gp_meeting *meeting, struct gp_lane *lane)
-{
-	if (lane->fault)
-		return;
-	if (!meeting->set)
-		*meeting = (struct gp_meeting){ lane->next, lane->what, lane->op, true };
-	else if (gp_unlikely(lane->next != meeting->next))
-		lane->fault = gp_fault(VIRTIO_GPGPU_R_DIVERGENT, 0);
-}
-
-/* One loop over the items that are still there. */
-GP_ALWAYS struct gp_meeting gp_run_phase(const struct gp_env *env, struct gp_thread *thread,
-					 const struct gp_grid *grid, const struct gp_place *at,
-					 uint32_t phase)
-{
-	struct gp_meeting meeting = { GP_PHASE_END, 0, 0, false };
-	struct gp_group *group = thread->group;
-	uint32_t i, x = 0, y = 0, z = 0;
-
-	for (i = 0; i < at->items; i++) {
-		struct gp_lane lane = {
-			.env = env,
-			.thread = thread,
-			.base = thread->local,
-			.data_end = (uint32_t)env->local_bytes,
-			.fuel = group->fuel[i],
-			.reserve = group->reserve[i],
-			.fault = gp_fault(group->fault[i], group->fault_insn[i]),
-			.gid = { at->grp[0] * grid->group[0] + x, at->grp[1] * grid->group[1] + y,
-				 at->grp[2] * grid->group[2] + z },
-			.lid = { x, y, z },
-			.grp = { at->grp[0], at->grp[1], at->grp[2] },
-			.grid = grid,
-			.item = i,
-			.phase = phase,
-			.next = GP_PHASE_END,
-		};
-
-		if (gp_likely(!lane.fault)) {
-			gp_prog(&lane);
-			gp_lane_end(&lane);
-			gp_meet(&meeting, &lane);
-			group->fuel[i] = lane.fuel;
-			group->reserve[i] = lane.reserve;
-			group->fault[i] = gp_fault_reason(lane.fault);
-			group->fault_insn[i] = gp_fault_insn(lane.fault);
-		}
-		if (++x == grid->group[0]) {
-			x = 0;
-			if (++y == grid->group[1]) {
-				y = 0;
-				z++;
-			}
-		}
-	}
-	return meeting;
-}
-
 __attribute__((noinline)) void gp_group_faults(const struct gp_group *group, const struct gp_grid *grid,
 					       const uint32_t *grp, uint32_t items, struct gp_faults *faults)
 {
@@ -346,27 +277,5 @@ __attribute__((noinline)) void gp_group_faults(const struct gp_group *group, con
 uint64_t gp_entry_groups(const struct gp_env *env, struct gp_thread *thread, const struct gp_grid *grid,
 			 uint64_t first, uint64_t count, struct gp_faults *faults)
 {
-	uint32_t groups[2] = { grid->size[0] / grid->group[0], grid->size[1] / grid->group[1] };
-	struct gp_place at = { .items = grid->group[0] * grid->group[1] * grid->group[2] };
-	struct gp_meeting meeting;
-	uint64_t n, number;
-	uint32_t phase;
-
-	at.fuel = gp_first_portion(env->fuel);
-	at.reserve = env->fuel - at.fuel;
-	for (n = 0; n < count && gp_stop_value(env) == GP_STOP_NONE; n++) {
-		number = first + n;
-		at.grp[0] = (uint32_t)(number % groups[0]);
-		at.grp[1] = (uint32_t)(number / groups[0] % groups[1]);
-		at.grp[2] = (uint32_t)(number / groups[0] / groups[1]);
-		gp_begin_group(thread->group, &at);
-		memset(thread->local, 0, env->local_bytes);
-		for (phase = 0; phase != GP_PHASE_END; phase = meeting.next) {
-			meeting = gp_run_phase(env, thread, grid, &at, phase);
-			if (meeting.set && meeting.what)
-				gp_group_combine(thread->group, at.items, meeting.what, meeting.op);
-		}
-		gp_group_faults(thread->group, grid, at.grp, at.items, faults);
-	}
-	return n;
+	return gp_run_groups(env, thread, grid, first, count, faults);
 }

@@ -92,7 +92,8 @@ uint64_t gp_entry_groups(const struct gp_env *env, struct gp_thread *thread, con
 
 /*
  * Kernels as vectors (simd.c). gp_simd() is generated: it runs the items @item to @item + GP_SIMD - 1, of which the lane is
- * the first, and adds their faults to @faults; or nothing has happened and it returns 0.
+ * the first, and adds their faults to @faults (of a group program: a phase of them, and the faults are in the group); or nothing
+ * has happened and it returns 0.
  */
 #define GP_SIMD 8
 uint32_t gp_simd(struct gp_lane *lane, struct gp_faults *faults, uint64_t item);
@@ -101,6 +102,12 @@ uint64_t gp_entry_simd(const struct gp_env *env, struct gp_thread *thread, const
 
 /* gp_simd_fault() - note a fault in the items behind @item that the bits of @lanes say. */
 void gp_simd_fault(struct gp_faults *faults, uint64_t item, uint32_t lanes, uint32_t reason, uint32_t insn);
+
+/* Likewise for items of a group. gp_entry_groups_simd() is gp_entry_groups() for kernels as vectors. */
+void gp_simd_group_fault(struct gp_group *group, uint64_t item, uint32_t lanes, uint32_t reason,
+			 uint32_t insn);
+uint64_t gp_entry_groups_simd(const struct gp_env *env, struct gp_thread *thread, const struct gp_grid *grid,
+			      uint64_t first, uint64_t count, struct gp_faults *faults);
 
 /*
  * gp_simd_load(), gp_simd_store() - lane by lane, at base + off[i], in this order. gp_simd_store_all(): all or none.
@@ -136,6 +143,11 @@ void gp_rt_group_wait(struct gp_lane *lane, uint32_t next, uint32_t what, uint64
 
 /* gp_rt_group_result() - what it gets for that. */
 uint64_t gp_rt_group_result(struct gp_lane *lane);
+
+/* Of vectors: where the item's value lies, and whose it wants, with those of its neighbours behind it; and the group. */
+uint64_t *gp_rt_group_values(struct gp_lane *lane);
+uint64_t *gp_rt_group_from(struct gp_lane *lane);
+struct gp_group *gp_rt_group(struct gp_lane *lane);
 
 /* gp_group_combine() - what the calls of @items items of @what come to: group->value. */
 void gp_group_combine(struct gp_group *group, uint32_t items, uint32_t what, uint32_t op);

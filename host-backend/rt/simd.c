@@ -2,13 +2,14 @@
 /*
  * simd.c - the loop around a kernel that runs as vectors (jit/simd.h), and what is done lane by lane there.
  *
- * gp_simd() runs GP_SIMD items that are neighbours in a row of the grid. Where it leaves them alone, and at the end of a row,
+ * gp_simd() runs GP_SIMD items that are neighbours in a row of the grid, or of a group a phase of them (groups_loop.h). Where it leaves them alone, and at the end of a row,
  * they run one by one. A kernel that leaves most of its runs alone is not asked any more.
  *
  * What is called lane by lane takes vectors in memory, GP_SIMD words each, and is no part of the program: compiled for the
  * processor, where it becomes vectors itself as far as that is possible.
  */
-#include "fuel.h"
+#define GP_VECTORS
+#include "groups_loop.h"
 #include "loops.h"
 #include "mem.h"
 #include "rt.h"
@@ -113,6 +114,25 @@ void gp_simd_fault(struct gp_faults *faults, uint64_t item, uint32_t lanes, uint
 	for (i = 0; i < GP_SIMD; i++)
 		if (lanes >> i & 1)
 			gp_one_fault(faults, item + i, reason, insn);
+}
+
+uint64_t gp_entry_groups_simd(const struct gp_env *env, struct gp_thread *thread, const struct gp_grid *grid,
+			      uint64_t first, uint64_t count, struct gp_faults *faults)
+{
+	return gp_run_groups(env, thread, grid, first, count, faults);
+}
+
+void gp_simd_group_fault(struct gp_group *group, uint64_t item, uint32_t lanes, uint32_t reason,
+			 uint32_t insn)
+{
+	uint32_t i;
+
+	for (i = 0; i < GP_SIMD; i++) {
+		if (!(lanes >> i & 1))
+			continue;
+		group->fault[item + i] = reason;
+		group->fault_insn[item + i] = insn;
+	}
 }
 
 /* ---------------------------------------------------------------------- accesses */
