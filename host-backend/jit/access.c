@@ -237,6 +237,13 @@ static LLVMValueRef own_frame(struct gp_tr *tr, int64_t off)
 	return offset_pointer(tr, tr->stack, LLVMBuildAdd(tr->b, tr->fp, gp_tr_const(tr, off), ""));
 }
 
+/* Where packets are moved to the program and back, whether they have to go back. */
+static void note_write(struct gp_tr *tr)
+{
+	if (tr->gpu && LLVMGetNamedFunction(tr->mod, "gp_rt_packet_written"))
+		gp_tr_rt(tr, "gp_rt_packet_written", &tr->lane, 1);
+}
+
 static LLVMValueRef checked_address(struct gp_tr *tr, int reg, int64_t off, LLVMValueRef size, bool write)
 {
 	const struct gp_val *val = &tr->state.reg[reg];
@@ -250,6 +257,8 @@ static LLVMValueRef checked_address(struct gp_tr *tr, int reg, int64_t off, LLVM
 		return checked(tr, tr->stack ? tr->stack : LLVMConstNull(tr->ptr),
 			       gp_tr_const(tr, tr->kinds->stack_bytes), value, off, size, NULL, false);
 	case GP_KIND_PACKET:
+		if (write)
+			note_write(tr);
 		/* Where LLVM does little, it would not find that this is what the pointer was made from. */
 		if (!val->known && !(tr->prog->flags & GP_PROG_QUICK))
 			start = LLVMBuildZExt(tr->b, gp_tr_rt(tr, "gp_rt_data", args, 1), tr->i64, "");

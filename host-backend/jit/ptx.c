@@ -99,6 +99,12 @@ static bool read_line(const char *line, size_t length, const struct gp_ptx_targe
 			return fail(error, "another kernel", line, length);
 		++*kernels;
 	}
+	/* ".shared .align 4 .b8 name[64];" of the module, or of a function. */
+	bytes = starts(line, length, ".shared ") || starts(line, length, "\t.shared ")
+			? memchr(line, '[', length)
+			: NULL;
+	if (bytes && sscanf(bytes, "[%u]", &n) == 1)
+		code->lds_bytes += n;
 	/* "\t.local .align 16 .b8 \t__local_depot0[64];": the stack of one function. */
 	bytes = starts(line, length, "\t.local ") ? memchr(line, '[', length) : NULL;
 	if (bytes && sscanf(bytes, "[%u]", &n) == 1)

@@ -22,7 +22,7 @@
 
 #define GP_PTX_KERNEL	 "gp_kernel"
 #define GP_PTX_WAVE	 32
-#define GP_PTX_MAX_GROUP 256
+#define GP_PTX_MAX_GROUP 128
 #define GP_PTX_MAX_BYTES (16u << 20)
 
 struct gp_ptx_target {

@@ -11,7 +11,8 @@
  *	stores	of 2, 4 and 8 bytes look how far the address is aligned and store the largest pieces that they may. Lanes hardly
  *		ever differ there. It is done by predicates, not by branches.
  *
- * For global memory only: what a lane has of its own is aligned by us.
+ * For global memory, and packets, which are there or among what a work group shares (rt/slots.h); what a lane has of its own
+ * is aligned by us, and never comes here.
  */
 #include <stdio.h>
 #include <string.h>
@@ -21,10 +22,10 @@ struct op {
 	LLVMBuilderRef b;
 	LLVMContextRef ctx;
 	LLVMModuleRef mod;
-	LLVMTypeRef i32, i64, global;
+	LLVMTypeRef i32, i64;
 };
 
-enum { SPACE_GLOBAL = 1 };
+enum { SPACE_GENERIC = 0, SPACE_GLOBAL = 1 };
 
 static LLVMValueRef number(struct op *op, uint64_t n)
 {
@@ -32,12 +33,12 @@ static LLVMValueRef number(struct op *op, uint64_t n)
 }
 
 /* The word that byte @byte behind @at is in. */
-static LLVMValueRef word_at(struct op *op, LLVMValueRef at, uint64_t byte)
+static LLVMValueRef word_at(struct op *op, LLVMValueRef at, uint64_t byte, LLVMTypeRef pointer)
 {
 	LLVMValueRef where = byte ? LLVMBuildAdd(op->b, at, number(op, byte), "") : at, word;
 
 	where = LLVMBuildAnd(op->b, where, number(op, ~3ull), "");
-	word = LLVMBuildLoad2(op->b, op->i32, LLVMBuildIntToPtr(op->b, where, op->global, ""), "");
+	word = LLVMBuildLoad2(op->b, op->i32, LLVMBuildIntToPtr(op->b, where, pointer, ""), "");
 	LLVMSetAlignment(word, 4);
 	return word;
 }
@@ -55,24 +56,26 @@ static LLVMValueRef load(struct op *op, LLVMValueRef old, unsigned int bits)
 {
 	LLVMValueRef at = LLVMBuildPtrToInt(op->b, LLVMGetOperand(old, 0), op->i64, ""), shift, first, last,
 		     middle;
+	LLVMTypeRef pointer = LLVMTypeOf(LLVMGetOperand(old, 0));
 
 	shift = LLVMBuildShl(op->b, LLVMBuildTrunc(op->b, at, op->i32, ""), LLVMConstInt(op->i32, 3, 0), "");
 	shift = LLVMBuildAnd(op->b, shift, LLVMConstInt(op->i32, 24, 0), "");
-	first = word_at(op, at, 0);
-	last = word_at(op, at, bits / 8 - 1);
+	first = word_at(op, at, 0, pointer);
+	last = word_at(op, at, bits / 8 - 1, pointer);
 	if (bits == 16)
 		return LLVMBuildTrunc(op->b, funnel(op, last, first, shift), LLVMInt16TypeInContext(op->ctx),
 				      "");
 	if (bits == 32)
 		return funnel(op, last, first, shift);
-	middle = word_at(op, at, 4);
+	middle = word_at(op, at, 4, pointer);
 	first = LLVMBuildZExt(op->b, funnel(op, middle, first, shift), op->i64, "");
 	last = LLVMBuildZExt(op->b, funnel(op, last, middle, shift), op->i64, "");
 	return LLVMBuildOr(op->b, first, LLVMBuildShl(op->b, last, number(op, 32), ""), "");
 }
 
 /* Adds to @code the stores of @bits in pieces of @piece for lanes for which the predicate @when holds. */
-static size_t pieces(char *code, size_t room, unsigned int bits, unsigned int piece, const char *when)
+static size_t pieces(char *code, size_t room, unsigned int bits, unsigned int piece, const char *when,
+		     const char *space)
 {
 	size_t n = 0;
 
@@ -80,7 +83,7 @@ static size_t pieces(char *code, size_t room, unsigned int bits, unsigned int pi
 		if (at)
 			n += (size_t)snprintf(code + n, room - n, "shr.u%u v, $1, %u;\n\t",
 					      bits > 32 ? 64 : 32, at);
-		n += (size_t)snprintf(code + n, room - n, "@%s st.global.u%u [$0+%u], %s;\n\t", when, piece,
+		n += (size_t)snprintf(code + n, room - n, "@%s st%s.u%u [$0+%u], %s;\n\t", when, space, piece,
 				      at / 8, at ? "v" : "$1");
 	}
 	return n;
@@ -93,6 +96,7 @@ static void store(struct op *op, LLVMValueRef old, unsigned int bits)
 	LLVMValueRef args[2] = { LLVMGetOperand(old, 1), LLVMGetOperand(old, 0) }, as;
 	LLVMTypeRef params[2], type;
 	unsigned int steps = bits == 64 ? 4 : bits == 32 ? 3 : 2;
+	const char *space = LLVMGetPointerAddressSpace(LLVMTypeOf(args[0])) == SPACE_GLOBAL ? ".global" : "";
 	char code[1600];
 	size_t n;
 
@@ -111,7 +115,7 @@ static void store(struct op *op, LLVMValueRef old, unsigned int bits)
 				      "and.b32 part, low, %u;\n\tsetp.eq.u32 %s, part, %u;\n\t",
 				      (2u << i) - 1, predicates[i], 1u << i);
 	for (unsigned int i = 0; i < steps; i++)
-		n += pieces(code + n, sizeof(code) - n, bits, 8u << i, predicates[i]);
+		n += pieces(code + n, sizeof(code) - n, bits, 8u << i, predicates[i], space);
 	snprintf(code + n, sizeof(code) - n, "}");
 	params[0] = LLVMTypeOf(args[0]);
 	params[1] = LLVMTypeOf(args[1]);
@@ -195,7 +199,7 @@ static LLVMValueRef rewrite(struct op *op, LLVMValueRef old)
 	LLVMValueRef next = LLVMGetNextInstruction(old), before = LLVMGetPreviousInstruction(old), value, at,
 		     new;
 	bool loads = LLVMIsALoadInst(old) != NULL;
-	unsigned int bits;
+	unsigned int bits, space;
 	LLVMTypeRef type;
 
 	if (!is_plain(old))
@@ -203,11 +207,12 @@ static LLVMValueRef rewrite(struct op *op, LLVMValueRef old)
 	value = loads ? old : LLVMGetOperand(old, 0);
 	at = LLVMGetOperand(old, loads ? 0 : 1);
 	type = LLVMTypeOf(value);
+	space = LLVMGetPointerAddressSpace(LLVMTypeOf(at));
 	LLVMPositionBuilderBefore(op->b, old);
 	if (loads && split_pair(op, old))
 		return next;
 	bits = LLVMGetTypeKind(type) == LLVMIntegerTypeKind ? LLVMGetIntTypeWidth(type) : 0;
-	if (LLVMGetPointerAddressSpace(LLVMTypeOf(at)) != SPACE_GLOBAL || bits % 8 || bits < 16 || bits > 64)
+	if ((space != SPACE_GENERIC && space != SPACE_GLOBAL) || bits % 8 || bits < 16 || bits > 64)
 		return next;
 	if (bits & (bits - 1)) {
 		new = split(op, old, loads ? NULL : value, type, at);
@@ -234,7 +239,6 @@ void gp_ptx_unaligned(LLVMModuleRef mod)
 	op.b = LLVMCreateBuilderInContext(op.ctx);
 	op.i32 = LLVMInt32TypeInContext(op.ctx);
 	op.i64 = LLVMInt64TypeInContext(op.ctx);
-	op.global = LLVMPointerTypeInContext(op.ctx, SPACE_GLOBAL);
 	for (LLVMValueRef fn = LLVMGetFirstFunction(mod); fn; fn = LLVMGetNextFunction(fn))
 		for (LLVMBasicBlockRef bb = LLVMGetFirstBasicBlock(fn); bb; bb = LLVMGetNextBasicBlock(bb)) {
 			LLVMValueRef v = LLVMGetFirstInstruction(bb);

@@ -417,6 +417,25 @@ static void init_types(struct gp_tr *tr)
 	tr->unlikely = LLVMMDNodeInContext2(tr->ctx, weights, 3);
 }
 
+/* What the kernel wants to know of a packet program (rt/slots.h): gp_prog_grows(). */
+static void say_whether_it_grows(struct gp_tr *tr)
+{
+	LLVMValueRef fn = LLVMGetNamedFunction(tr->mod, "gp_prog_grows");
+	uint32_t grows = 0;
+
+	if (!fn)
+		return;
+	for (uint32_t i = 0; i < tr->prog->num_insns; i++) {
+		const struct bpf_insn *insn = &tr->prog->insns[i];
+
+		grows |= insn->code == (BPF_JMP | BPF_CALL) && insn->src_reg == GP_CALL_HELPER &&
+			 insn->imm == BPF_FUNC_xdp_adjust_tail;
+		i += gp_insn_is_ld_imm64(insn);
+	}
+	LLVMPositionBuilderAtEnd(tr->b, LLVMAppendBasicBlockInContext(tr->ctx, fn, ""));
+	LLVMBuildRet(tr->b, LLVMConstInt(tr->i32, grows, 0));
+}
+
 const char *gp_translate(LLVMModuleRef mod, const struct gp_prog *prog, const struct gp_cfg *cfg,
 			 struct gp_kinds *kinds)
 {
@@ -445,6 +464,7 @@ const char *gp_translate(LLVMModuleRef mod, const struct gp_prog *prog, const st
 		tr->lines = gp_lines_new(mod);
 	for (uint32_t f = 0; f < cfg->num_funcs && !tr->missing; f++)
 		translate_func(tr, f);
+	say_whether_it_grows(tr);
 	if (!tr->missing)
 		gp_simd_translate(tr);
 	if (!tr->missing)

@@ -17,6 +17,7 @@
 #include "maps.h"
 #include "mem.h"
 #include "rt.h"
+#include "slots.h"
 
 #if defined(__NVPTX__)
 GP_ALWAYS uint64_t gp_lane_number(const struct gp_launch *launch)
@@ -69,15 +70,16 @@ GP_ALWAYS void gp_start_lane(struct gp_lane *lane, const struct gp_launch *launc
 
 /* ------------------------------------------------------------------ packets */
 
-GP_ALWAYS void gp_run_packet(const struct gp_launch *launch, struct gp_thread *thread, uint64_t began,
-			     uint64_t n)
+/* @base: its slot. Return: whether that was written to, where anybody wants to know. */
+GP_ALWAYS bool gp_run_packet(const struct gp_launch *launch, struct gp_thread *thread, uint64_t began,
+			     uint64_t n, uint8_t *base)
 {
 	const struct gp_packet_in *in = &launch->in[n];
 	struct gp_packet_out *out = &launch->out[n];
 	struct gp_lane lane = {
 		.env = &launch->env,
 		.thread = thread,
-		.base = launch->env.slots + n * launch->env.stride,
+		.base = base,
 		.data_off = in->data_off,
 		.data_end = in->data_off + in->data_len,
 		.meta_off = in->data_off - in->meta_len,
@@ -103,14 +105,29 @@ GP_ALWAYS void gp_run_packet(const struct gp_launch *launch, struct gp_thread *t
 	gp_end_packet(&lane, out, ret);
 #endif
 	gp_lane_end(&lane);
+#if defined(__NVPTX__)
+	return lane.written;
+#else
+	return false;
+#endif
 }
 
-/* Runs the lane's packet, or the next one of its part. Return: whether its part may have another one. */
+GP_ALWAYS uint64_t gp_packet_number(const struct gp_launch *launch, uint64_t item)
+{
+	return launch->order ? launch->order[item] : item;
+}
+
+/*
+ * Runs the lane's packet, or the next one of its part. Return: whether its part may have another one. Where slots are moved
+ * all lanes of a wave come here, those without a packet, too.
+ */
 GP_ALWAYS bool gp_run_next(const struct gp_launch *given, uint64_t lane, uint64_t began)
 {
+	bool moves = gp_slots_move(given), has_one = lane < given->count, written = false;
 	struct gp_launch_part *part = NULL;
-	uint64_t item = given->first + lane;
+	uint64_t item = given->first + lane, n;
 	struct gp_thread thread;
+	struct gp_slot slot;
 	uint32_t ran = 0;
 
 	if (given->parts) {
@@ -121,8 +138,16 @@ GP_ALWAYS bool gp_run_next(const struct gp_launch *given, uint64_t lane, uint64_
 		if (item >= part->end || gp_stop_value(&given->env) != GP_STOP_NONE)
 			return false;
 	}
-	thread = gp_own_thread(given, lane, item);
-	gp_run_packet(given, &thread, began, given->order ? given->order[item] : item);
+	n = has_one ? gp_packet_number(given, item) : 0;
+	if (moves)
+		slot = gp_slots_in(given, has_one, n);
+	if (has_one) {
+		thread = gp_own_thread(given, lane, item);
+		written = gp_run_packet(given, &thread, began, n,
+					moves ? gp_slot_here() : given->env.slots + n * given->env.stride);
+	}
+	if (moves)
+		gp_slots_out(given, slot, written);
 	if (!part)
 		return false;
 	gp_store32(&part->ran, ran + 1);
@@ -139,7 +164,7 @@ GP_KERNEL void gp_kernel_packets(GP_KERNEL_ARGS)
 	const struct gp_launch *given = GP_GIVEN;
 	uint64_t lane = gp_lane_number(given), began = given->ticks ? gp_ticks() : 0;
 
-	if (lane >= given->count)
+	if (lane >= given->count && !gp_slots_move(given))
 		return;
 #if defined(__AMDGCN__)
 	gp_run_next(given, lane, began);

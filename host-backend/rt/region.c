@@ -13,6 +13,7 @@
 #include "map_array.h"
 #include "mem.h"
 #include "rt.h"
+#include "slots.h"
 
 /* ------------------------------------------------------------------- memory */
 
@@ -122,8 +123,17 @@ GP_RT uint8_t *gp_rt_region(struct gp_lane *lane, uint64_t handle, uint32_t size
 	struct gp_window packet = { lane->base, lane->base ? lane->data_end : 0 };
 	struct gp_window stack = { lane->stack.base, lane->stack.size };
 
+	if (write)
+		gp_written(lane);
 	return gp_resolve(lane->env, packet, stack, handle, size, write);
 }
+
+#if defined(__NVPTX__)
+GP_RT void gp_rt_packet_written(struct gp_lane *lane)
+{
+	gp_written(lane);
+}
+#endif
 
 GP_RT uint8_t *gp_rt_pkt_base(struct gp_lane *lane)
 {

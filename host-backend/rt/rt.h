@@ -61,6 +61,9 @@ struct gp_lane {
 	uint64_t deadline; /* of gp_ticks(): the lane's time is over */
 	struct gp_packet_out *out; /* says at any time where the packet is, so that the end need not know */
 #endif
+#if defined(__NVPTX__)
+	uint32_t written; /* its packet was written to (slots.h) */
+#endif
 	uint32_t fault; /* gp_fault(); 0: none */
 	struct gp_region stack; /* set by the program where a handle may point at it */
 	uint32_t gid[3], lid[3], grp[3];
@@ -79,6 +82,9 @@ struct gp_lane {
  * XDP_ABORTED where it is none, or what lane->fault is: that is all that its many ends have to hand on.
  */
 int64_t gp_prog(struct gp_lane *lane);
+
+/* NVIDIA: whether it may make its packet longer, and so may reach what is behind it in the slot; the translator's, too. */
+uint32_t gp_prog_grows(void);
 
 /* The loops; see gp_xdp_entry and gp_grid_entry in abi.h.  in[n] and out[n] belong to slot n, also for n < first. */
 uint64_t gp_entry_xdp(const struct gp_env *env, struct gp_thread *thread, const struct gp_packet_in *in,
@@ -165,6 +171,9 @@ void gp_group_faults(const struct gp_group *group, const struct gp_grid *grid, c
  * speculation. Stack, packet (from the start of the slot to data_end), buffer arguments, map values.
  */
 uint8_t *gp_rt_region(struct gp_lane *lane, uint64_t handle, uint32_t size, uint32_t write);
+
+/* gp_rt_packet_written() - NVIDIA: the program stores to its packet, or to anywhere. */
+void gp_rt_packet_written(struct gp_lane *lane);
 
 /*
  * gp_rt_ctx_load() - what a load through a handle of the context yields; pointers as handles.

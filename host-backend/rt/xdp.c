@@ -18,6 +18,7 @@
 #include "loops.h"
 #include "mem.h"
 #include "rt.h"
+#include "slots.h"
 
 /* net/core/filter.c: offset and length may not exceed this. */
 #define GP_MAX_BYTES 0xffff
@@ -62,7 +63,8 @@ GP_RT int64_t gp_helper_adjust_head(struct gp_lane *lane, int64_t delta)
 	d &= (int64_t)(gp_if_room((uint64_t)(data - meta_len)) &
 		       gp_if_room((uint64_t)(lane->data_end - data)));
 	if (meta_len)
-		gp_move_meta(lane->base + lane->meta_off, d, (uint32_t)meta_len);
+		gp_written(lane);
+	gp_move_meta(lane->base + lane->meta_off, d, (uint32_t)meta_len);
 	lane->meta_off = (uint32_t)(lane->meta_off + d);
 	lane->data_off = (uint32_t)(lane->data_off + d);
 	gp_moved(lane);
@@ -82,6 +84,7 @@ GP_RT int64_t gp_helper_adjust_tail(struct gp_lane *lane, int64_t delta)
 	if (d > 0) {
 		gp_charge_bytes(lane, (uint64_t)d);
 		memset(lane->base + lane->data_end, 0, (size_t)d);
+		gp_written(lane);
 	}
 	lane->data_end = (uint32_t)(lane->data_end + d);
 	gp_moved(lane);
@@ -145,6 +148,7 @@ GP_RT int64_t gp_helper_store_bytes(struct gp_lane *lane, uint64_t offset, const
 	uint8_t *to = gp_bytes(lane, offset, len, &bytes, &err);
 
 	if (to) {
+		gp_written(lane);
 		gp_charge_bytes(lane, bytes);
 		memmove(to, from, bytes);
 	}

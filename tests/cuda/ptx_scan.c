@@ -48,6 +48,7 @@ static void read_access(struct reader *r)
 		return;
 	for (size_t i = 0; i < sizeof(spaces) / sizeof(*spaces); i++)
 		known |= has(r, spaces[i]);
+	r->scan->global += has(r, ".global") && !has(r, ".nc");
 	if (!known)
 		count(r, &r->scan->generic, PTX_GENERIC);
 	r->scan->bytes += has(r, ".global") && (has(r, ".u8") || has(r, ".b8") || has(r, ".s8"));

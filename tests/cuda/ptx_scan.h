@@ -11,6 +11,7 @@ struct ptx_scan {
 	unsigned int kernels, functions; /* .entry; .func with a body */
 	unsigned int undefined; /* functions that are called and have no body */
 	unsigned int local_bytes; /* of stack that LLVM laid out, all functions */
+	unsigned int global; /* accesses that say that they go to global memory, and may change what is there */
 	unsigned int generic; /* accesses that do not say which memory they go to */
 	unsigned int
 		scopeless; /* atomic operations, fences and ordered accesses at no scope or at another than the card's */

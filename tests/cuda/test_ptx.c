@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <virtio_gpgpu.h>
 #include "amdgpu/programs.h"
 #include "bpf/groups.h"
 #include "jit/jit.h"
@@ -232,7 +233,7 @@ START_TEST(images_are_text)
 					     "\t.param .u64 gp_kernel_param_0,\n"
 					     "\t.param .align 8 .b8 gp_kernel_param_1[%zu]\n"
 					     ")\n"
-					     ".maxntid 256, 1, 1\n";
+					     ".maxntid 128, 1, 1\n";
 		char want[256];
 
 		if (!image)
@@ -269,13 +270,23 @@ START_TEST(stacks_stay_in_registers)
 }
 END_TEST
 
+/* Packets may be where they are or among what the group shares (rt/slots.h); nothing else may be just anywhere. */
 START_TEST(spaces_are_known)
 {
-	for (size_t i = 0; i < num_made; i++)
-		if (made[i].image && made[i].program && !AMONG(large, made[i].program->name))
-			ck_assert_msg(!made[i].scan.generic, "%s for %s: %u accesses to just anywhere: %s",
-				      name_of(&made[i]), made[i].want->name, made[i].scan.generic,
-				      made[i].scan.first[PTX_GENERIC]);
+	for (size_t i = 0; i < num_made; i++) {
+		const struct made *m = &made[i];
+		bool packets = m->program && m->program->prog.kind == VIRTIO_GPGPU_PROG_XDP;
+
+		if (!m->image || !m->program || AMONG(large, m->program->name))
+			continue;
+		ck_assert_uint_eq(m->image->lds_bytes, packets ? GP_PTX_MAX_GROUP * (128 + 4) : 0);
+		ck_assert_msg(packets || !m->scan.generic, "%s for %s: %u accesses to just anywhere: %s",
+			      name_of(m), m->want->name, m->scan.generic, m->scan.first[PTX_GENERIC]);
+		ck_assert_msg(!packets || m->scan.global, "%s for %s: no map is known to be global memory",
+			      name_of(m), m->want->name);
+		/* A piece of a packet is moved at once. */
+		ck_assert(!packets || strstr(m->image->code, "ld.global.v4.u32"));
+	}
 }
 END_TEST
 
