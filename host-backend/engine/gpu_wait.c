@@ -47,10 +47,14 @@ static void take_ends(struct gp_device *dev, const struct gp_gpu_end *ends, int 
 	}
 }
 
-/* Ends what was queued, and calls. Engine's lock held, not all the time. */
-static void end_all(struct gp_device *dev)
+/*
+ * Ends what was queued. @guilty: it was ours that had the GPU reset, and is charged for the time until then: or a launch that
+ * hangs would cost nothing. Engine's lock held, not all the time.
+ */
+static void end_all(struct gp_device *dev, bool guilty)
 {
 	struct list lost, *link;
+	uint64_t now, ns;
 
 	list_init(&lost);
 	while (dev->launching)
@@ -58,11 +62,16 @@ static void end_all(struct gp_device *dev)
 	gp_gpu_move_all(&dev->launches, &lost);
 	dev->in_flight = 0;
 	dev->full = false;
-	pthread_mutex_unlock(&dev->engine->lock);
-	while ((link = list_pop(&lost)))
-		gp_gpu_end_launch(dev, container_of(link, struct gpu_launch, link), 0,
-				  VIRTIO_GPGPU_S_DEVICE_LOST);
-	pthread_mutex_lock(&dev->engine->lock);
+	now = gp_now();
+	while ((link = list_pop(&lost))) {
+		struct gpu_launch *launch = container_of(link, struct gpu_launch, link);
+
+		ns = guilty ? gp_gpu_times_end(&dev->times, launch->queued, now - launch->queued, false, now)
+			    : 0;
+		pthread_mutex_unlock(&dev->engine->lock);
+		gp_gpu_end_launch(dev, launch, ns, VIRTIO_GPGPU_S_DEVICE_LOST);
+		pthread_mutex_lock(&dev->engine->lock);
+	}
 }
 
 static const char *say(enum gpgpu_loss loss, bool hung, bool contents)
@@ -93,7 +102,7 @@ static void deal_with_loss(struct gp_device *dev)
 		dev->lost_reason = VIRTIO_GPGPU_R_WORKER_DIED; /* it is about to */
 	else
 		dev->lost_reason = VIRTIO_GPGPU_R_RESET;
-	end_all(dev);
+	end_all(dev, loss == GPGPU_LOSS_GUILTY);
 	pthread_mutex_unlock(&dev->engine->lock);
 	/* One that hangs may still write to its memory, so nothing that has some may go on. */
 	if (!dev->hung && loss != GPGPU_LOSS_GONE)

@@ -124,6 +124,9 @@ static void run_first(struct gp_gpu *gpu)
 	bool odd = gp_mock_plan.vandal;
 
 	if (gp_mock_plan.lose && !gp_mock_plan.lose_after) {
+		pthread_mutex_unlock(&gpu->lock);
+		sleep_us(gp_mock_plan.took_us);
+		pthread_mutex_lock(&gpu->lock);
 		lose(gpu, gp_mock_plan.lose);
 		return;
 	}

@@ -534,6 +534,21 @@ START_TEST(time_is_charged)
 }
 END_TEST
 
+/* A launch that had the GPU reset costs what it took; somebody else's reset costs nothing. */
+START_TEST(losses_are_charged)
+{
+	check_ok(add(10, 1));
+	gp_mock_plan.keeps_contents = true;
+	gp_mock_plan.took_us = 20000;
+	gp_mock_plan.lose = GP_GPU_GUILTY;
+	ck_assert_uint_ge(charged_for(1), 20000000);
+	gp_mock_plan.lose = GP_GPU_INNOCENT;
+	ck_assert_uint_eq(charged_for(1), 0);
+	gp_mock_plan.took_us = 0;
+	works();
+}
+END_TEST
+
 /* A cap holds against such programs. */
 START_TEST(caps_hold)
 {
@@ -623,6 +638,7 @@ int main(void)
 	tcase_add_loop_test(tc, copies_by_engine, 0, G_N_ELEMENTS(copies));
 	tcase_add_test(tc, out_of_bounds_everywhere);
 	tcase_add_test(tc, time_is_charged);
+	tcase_add_test(tc, losses_are_charged);
 	tcase_add_test(tc, caps_hold);
 	tcase_add_test(none, nothing_there);
 	tcase_set_timeout(none, 60);
