@@ -137,8 +137,8 @@ static void rewrite(LLVMBuilderRef b, LLVMContextRef ctx, LLVMValueRef load, con
 	LLVMPositionBuilderBefore(b, load);
 	if (pointer)
 		type = LLVMPointerTypeInContext(ctx, SPACE_GLOBAL);
-	/* What the driver hands to a kernel has its own space, which code generation gives it. */
-	if (reads_constant && !LLVMIsAArgument(base))
+	/* What NVIDIA's driver hands to a kernel has its own space, which code generation gives it. */
+	if (reads_constant && (space_constant == AMD_CONSTANT || !LLVMIsAArgument(base)))
 		at = LLVMBuildAddrSpaceCast(b, at, LLVMPointerTypeInContext(ctx, space_constant), "");
 	again = load_again(b, load, type, at);
 	if (reads_constant)
