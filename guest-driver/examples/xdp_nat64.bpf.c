@@ -61,20 +61,24 @@ __noinline __u32 bind_client(const struct client *c, __u32 first, __u32 num)
 static __always_inline __be16 client_port(const struct packet *p, const struct settings *s)
 {
 	struct client c = { .port = p->port, .proto = p->flow.proto };
-	struct binding6 fresh = { .time = clock_now(&clock) }, *b;
+	struct binding6 *b, fresh = { 0 };
+	__u64 now = clock_now(&clock);
+	__be16 port;
 
 	__builtin_memcpy(&c.addr, p->flow.src, sizeof(c.addr));
 	b = bpf_map_lookup_elem(&bindings6, &c);
 	if (b) {
-		b->time = fresh.time;
+		b->time = now;
 		return b->port;
 	}
-	fresh.port = bpf_htons(bind_client(&c, s->first_port, s->num_ports));
-	if (!fresh.port)
+	port = bpf_htons(bind_client(&c, s->first_port, s->num_ports));
+	if (!port)
 		return 0;
+	fresh.port = port;
+	fresh.time = now;
 	if (!bpf_map_update_elem(&bindings6, &c, &fresh, BPF_NOEXIST))
 		count(&totals, TOTAL_BOUND, 0);
-	return fresh.port;
+	return port;
 }
 
 /* -------------------------------------------------------------------- to IPv4 */

@@ -106,7 +106,7 @@ static const struct tier gpu_tiers[] = {
 	  4000,
 	  { "function(lower-constant-intrinsics,infer-address-spaces,early-cse<memssa>,simplifycfg," COMBINE
 	    ",loop(loop-idiom,indvars,loop-deletion,loop-unroll-full),sroa,infer-address-spaces,"
-	    "early-cse<memssa>,correlated-propagation,simplifycfg,constraint-elimination,"
+	    "early-cse<memssa>,correlated-propagation,simplifycfg,constraint-elimination,sroa,"
 	    "early-cse<memssa>,dse,loop-mssa(licm),adce,simplifycfg<hoist-common-insts;sink-common-insts;"
 	    "no-keep-loops>," COMBINE ",infer-address-spaces),globaldce" },
 	  false },
