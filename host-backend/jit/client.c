@@ -113,7 +113,7 @@ struct gp_jit *gp_jit_new(const struct gp_jit_options *options, GError **error)
 	/* Without descriptors nothing is ever readable. */
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, jit->stop))
 		jit->stop[0] = jit->stop[1] = -1;
-	jit->cpu_seconds = options->cpu_seconds ? options->cpu_seconds : is_gpu ? 30 : CPU_SECONDS;
+	jit->cpu_seconds = options->cpu_seconds ? options->cpu_seconds : is_gpu ? 20 : CPU_SECONDS;
 	jit->memory = options->memory ? options->memory : 1ull << 30;
 	if (!options->program) {
 		jit->fd = options->fd;

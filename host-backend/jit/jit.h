@@ -24,7 +24,7 @@ struct gp_jit;
 struct gp_jit_options {
 	const char *program; /* path of gpgpu-jit to spawn, or NULL with @fd */
 	int fd; /* connected SOCK_SEQPACKET to a gpgpu-jit, or -1; ownership passes */
-	uint32_t cpu_seconds; /* per compile; 0: 2, for a GPU 30: all of the library is part of each program there */
+	uint32_t cpu_seconds; /* per compile; 0: 2, for a GPU 20: all of the library is part of each program there */
 	uint64_t memory; /* bytes of address space per compile; 0: 1 GiB */
 	const char *
 		target; /* with @program: a GPU, as "gfx1030" (amdgpu/generations.h) or "sm_90" (ptx_targets.h); NULL or "": this

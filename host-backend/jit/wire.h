@@ -22,8 +22,8 @@
 #define GP_JIT_MAX_CODE	 (64u << 20)
 #define GP_JIT_SEALS	 (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 
-/* A wall-clock second per CPU second would be too little on a busy host. */
-#define GP_JIT_WALL_SECONDS(cpu) (5 + 5 * (cpu))
+/* For a compile that does not get on at all: a busy host gives it a small part of a processor. */
+#define GP_JIT_WALL_SECONDS(cpu) (60 + 20 * (cpu))
 
 #define GP_JIT_PROGRAM		 UINT32_MAX
 
