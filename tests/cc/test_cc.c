@@ -230,12 +230,17 @@ END_TEST
 START_TEST(test_arguments)
 {
 	static const struct gpgpu_arg_info expect[] = {
-		{ "a", GPGPU_ARG_BUFFER_RO, 4, false, false }, { "b", GPGPU_ARG_BUFFER_RO, 4, false, false },
-		{ "c", GPGPU_ARG_BUFFER_RO, 8, false, false }, { "d", GPGPU_ARG_BUFFER_RO, 8, false, false },
-		{ "f", GPGPU_ARG_BUFFER, 4, false, false },    { "e", GPGPU_ARG_BUFFER, 8, false, false },
-		{ "i", GPGPU_ARG_BUFFER, 8, false, false },    { "h", GPGPU_ARG_BUFFER, 2, false, false },
-		{ "s", GPGPU_ARG_VALUE, 4, true, true },       { "t", GPGPU_ARG_VALUE, 8, true, true },
-		{ "n", GPGPU_ARG_VALUE, 4, true, false },
+		{ "a", GPGPU_ARG_BUFFER_RO, 4, true, true, true },
+		{ "b", GPGPU_ARG_BUFFER_RO, 4, true, true, true },
+		{ "c", GPGPU_ARG_BUFFER_RO, 8, true, true, true },
+		{ "d", GPGPU_ARG_BUFFER_RO, 8, true, true, true },
+		{ "f", GPGPU_ARG_BUFFER, 4, true, true, true },
+		{ "e", GPGPU_ARG_BUFFER, 8, true, true, true },
+		{ "i", GPGPU_ARG_BUFFER, 8, true, true, false },
+		{ "h", GPGPU_ARG_BUFFER, 2, true, false, false },
+		{ "s", GPGPU_ARG_VALUE, 4, true, true, true },
+		{ "t", GPGPU_ARG_VALUE, 8, true, true, true },
+		{ "n", GPGPU_ARG_VALUE, 4, true, false, false },
 	};
 
 	for (int p = 0; p < num_twins; p++) {
