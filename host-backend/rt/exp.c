@@ -2,6 +2,7 @@
 /* exp.c - e^x and 2^x; expo.h says how. Those of float compute in double. */
 #include "expo.h"
 #include "mathfn.h"
+#include "lanes.h"
 #include "rt.h"
 
 /* Where the result is 0 or infinite all the same; a NaN passes. */
@@ -67,3 +68,8 @@ GP_RT uint64_t gp_helper_exp264(struct gp_lane *lane, uint64_t a)
 {
 	return gp_exp264(a);
 }
+
+GP_LANES_1(exp32)
+GP_LANES_1(exp232)
+GP_LANES_1(exp64)
+GP_LANES_1(exp264)

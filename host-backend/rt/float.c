@@ -7,6 +7,7 @@
  * the smaller), NaNs that are made quiet. This file is built without contraction and without errno.
  */
 #include "float.h"
+#include "lanes.h"
 #include "rt.h"
 #include "twice.h"
 
@@ -217,3 +218,30 @@ GP_RT uint64_t gp_helper_rsqrt64(struct gp_lane *lane, uint64_t a)
 		y += y * (((1 - one.high) - one.low) - 0.5 * (((x - square.high) - square.low) / x));
 	return gp_b64(y * (tiny ? 0x1p100 : 1));
 }
+
+GP_LANES_2(fmin32)
+GP_LANES_2(fmax32)
+GP_LANES_2(copysign32)
+GP_LANES_1(floor32)
+GP_LANES_1(ceil32)
+GP_LANES_1(trunc32)
+GP_LANES_1(rint32)
+GP_LANES_1(round32)
+GP_LANES_1(s_from_f32)
+GP_LANES_1(u_from_f32)
+GP_LANES_1(s32_from_f32)
+GP_LANES_1(u32_from_f32)
+GP_LANES_1(rsqrt32)
+GP_LANES_2(fmin64)
+GP_LANES_2(fmax64)
+GP_LANES_2(copysign64)
+GP_LANES_1(floor64)
+GP_LANES_1(ceil64)
+GP_LANES_1(trunc64)
+GP_LANES_1(rint64)
+GP_LANES_1(round64)
+GP_LANES_1(s_from_f64)
+GP_LANES_1(u_from_f64)
+GP_LANES_1(s32_from_f64)
+GP_LANES_1(u32_from_f64)
+GP_LANES_1(rsqrt64)

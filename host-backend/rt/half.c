@@ -7,6 +7,7 @@
  * the second by adding half of the last place, less one where that place is even. All of it without a branch.
  */
 #include "float.h"
+#include "lanes.h"
 #include "rt.h"
 
 #define GP_HALF_INFINITE 0x7c00u
@@ -54,3 +55,7 @@ GP_RT uint64_t gp_helper_f16_from_f64(struct gp_lane *lane, uint64_t a)
 		bits = GP_HALF_QUIET;
 	return sign | bits;
 }
+
+GP_LANES_1(f32_from_f16)
+GP_LANES_1(f16_from_f32)
+GP_LANES_1(f16_from_f64)

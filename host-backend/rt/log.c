@@ -2,6 +2,7 @@
 /* log.c - logarithms to bases e and 2; expo.h says how. Those of float compute in double. */
 #include "expo.h"
 #include "mathfn.h"
+#include "lanes.h"
 #include "rt.h"
 #include "twice.h"
 
@@ -113,3 +114,8 @@ GP_RT uint64_t gp_helper_log264(struct gp_lane *lane, uint64_t a)
 {
 	return gp_log264(a);
 }
+
+GP_LANES_1(log32)
+GP_LANES_1(log232)
+GP_LANES_1(log64)
+GP_LANES_1(log264)

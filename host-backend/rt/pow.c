@@ -7,6 +7,7 @@
  */
 #include "expo.h"
 #include "mathfn.h"
+#include "lanes.h"
 #include "rt.h"
 
 #define GP_INF64 0x7ff0000000000000ull
@@ -107,3 +108,6 @@ GP_RT uint64_t gp_helper_pow64(struct gp_lane *lane, uint64_t a, uint64_t b)
 {
 	return gp_pow64(a, b);
 }
+
+GP_LANES_2(pow32)
+GP_LANES_2(pow64)

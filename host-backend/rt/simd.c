@@ -6,7 +6,7 @@
  * they run one by one. A kernel that leaves most of its runs alone is not asked any more.
  *
  * What is called lane by lane takes vectors in memory, GP_SIMD words each, and is no part of the program: compiled for the
- * processor, where it becomes vectors itself as far as that is possible.
+ * processor. So is floating point that is not one operation (lanes.h).
  */
 #define GP_VECTORS
 #include "groups_loop.h"
@@ -226,50 +226,3 @@ uint32_t gp_simd_store_all(uint8_t *base, uint64_t len, const uint64_t *off, uin
 			bad |= 1u << i;
 	return bad ? bad : gp_simd_store(base, len, off, lanes, value, size);
 }
-
-/* --------------------------------------------------------------- floating point */
-
-#define GP_SIMD_1(name)                                       \
-	void gp_simd_##name(uint64_t *to, const uint64_t *a)  \
-	{                                                     \
-		uint32_t i;                                   \
-                                                              \
-		for (i = 0; i < GP_SIMD; i++)                 \
-			to[i] = gp_helper_##name(NULL, a[i]); \
-	}
-
-#define GP_SIMD_2(name)                                                         \
-	void gp_simd_##name(uint64_t *to, const uint64_t *a, const uint64_t *b) \
-	{                                                                       \
-		uint32_t i;                                                     \
-                                                                                \
-		for (i = 0; i < GP_SIMD; i++)                                   \
-			to[i] = gp_helper_##name(NULL, a[i], b[i]);             \
-	}
-
-#define GP_SIMD_FLOAT(bits)         \
-	GP_SIMD_2(fmin##bits)       \
-	GP_SIMD_2(fmax##bits)       \
-	GP_SIMD_1(floor##bits)      \
-	GP_SIMD_1(ceil##bits)       \
-	GP_SIMD_1(trunc##bits)      \
-	GP_SIMD_1(rint##bits)       \
-	GP_SIMD_1(round##bits)      \
-	GP_SIMD_2(copysign##bits)   \
-	GP_SIMD_1(s_from_f##bits)   \
-	GP_SIMD_1(u_from_f##bits)   \
-	GP_SIMD_1(s32_from_f##bits) \
-	GP_SIMD_1(u32_from_f##bits) \
-	GP_SIMD_1(f16_from_f##bits) \
-	GP_SIMD_1(rsqrt##bits)      \
-	GP_SIMD_1(exp##bits)        \
-	GP_SIMD_1(exp2##bits)       \
-	GP_SIMD_1(log##bits)        \
-	GP_SIMD_1(log2##bits)       \
-	GP_SIMD_1(sin##bits)        \
-	GP_SIMD_1(cos##bits)        \
-	GP_SIMD_2(pow##bits)
-
-GP_SIMD_FLOAT(32)
-GP_SIMD_FLOAT(64)
-GP_SIMD_1(f32_from_f16)

@@ -10,6 +10,7 @@
  * For float and below 2^20, k pi/2 is subtracted in two steps, in double (Cody and Waite).
  */
 #include "mathfn.h"
+#include "lanes.h"
 #include "rt.h"
 
 __extension__ typedef unsigned __int128 gp_u128;
@@ -194,3 +195,8 @@ GP_RT uint64_t gp_helper_cos64(struct gp_lane *lane, uint64_t a)
 {
 	return gp_cos64(a);
 }
+
+GP_LANES_1(sin32)
+GP_LANES_1(cos32)
+GP_LANES_1(sin64)
+GP_LANES_1(cos64)

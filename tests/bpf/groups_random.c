@@ -188,8 +188,8 @@ static void put_float(struct gen *g)
 	static const int32_t one[] = { GPGPU_HELPER_sqrt32,	GPGPU_HELPER_fabs64,
 				       GPGPU_HELPER_rint32,	GPGPU_HELPER_f64_from_f32,
 				       GPGPU_HELPER_f32_from_u, GPGPU_HELPER_f64_from_s,
-				       GPGPU_HELPER_s_from_f64, GPGPU_HELPER_exp32,
-				       GPGPU_HELPER_log64,	GPGPU_HELPER_u32_from_f32 };
+				       GPGPU_HELPER_s_from_f64, GPGPU_HELPER_floor32,
+				       GPGPU_HELPER_trunc64,	GPGPU_HELPER_u32_from_f32 };
 	static const int32_t two[] = { GPGPU_HELPER_fadd32, GPGPU_HELPER_fsub64, GPGPU_HELPER_fmul32,
 				       GPGPU_HELPER_fdiv64, GPGPU_HELPER_fmin32, GPGPU_HELPER_fmax64,
 				       GPGPU_HELPER_flt32,  GPGPU_HELPER_fle64 };
