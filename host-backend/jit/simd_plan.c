@@ -90,7 +90,8 @@ static bool plan_edges(const struct gp_tr *tr, const struct gp_state *state, uin
 		if (to == GP_NO_BLOCK)
 			continue;
 		for (int r = 0; r < 10; r++)
-			if (tr->kinds->entry[to].reg[r].kind != GP_KIND_UNINIT &&
+			if ((tr->cfg->blocks[to].live_in & 1u << r) &&
+			    tr->kinds->entry[to].reg[r].kind != GP_KIND_UNINIT &&
 			    gp_val_region(&tr->kinds->entry[to].reg[r]) != gp_val_region(&state->reg[r]))
 				return false;
 	}
