@@ -10,6 +10,23 @@
 
 #define MAX_SHOWN 64 /* instructions of a program that goes into a command line */
 
+/* Does the interpreter come to something else when the last item is the first? */
+static bool needs_order(const struct run *run, const struct outcome *expected)
+{
+	struct run backwards = *run;
+	struct outcome outcome;
+	char why[sizeof(((struct difference *)0)->why)];
+	bool differs;
+
+	if ((uint64_t)run->grid[0] * run->grid[1] * run->grid[2] < 2)
+		return false;
+	backwards.backwards = true;
+	target_interp.run(&backwards, &outcome);
+	differs = outcome_diff(run, expected, &outcome, why);
+	outcome_free(&outcome);
+	return differs;
+}
+
 enum compare_result compare(const struct target *target, const struct run *run,
 			    const struct outcome *expected, struct difference *difference)
 {
@@ -25,7 +42,9 @@ enum compare_result compare(const struct target *target, const struct run *run,
 	} else {
 		difference->kind = outcome_diff(run, expected, &outcome, difference->why);
 		if (difference->kind)
-			result = COMPARE_DIFFERENT;
+			result = target->at_once && !outcome.refused && needs_order(run, expected)
+					 ? COMPARE_ORDER
+					 : COMPARE_DIFFERENT;
 		if (outcome.refused)
 			snprintf(difference->why, sizeof(difference->why),
 				 "refused: status %u, reason %u, instruction %u", outcome.status,

@@ -7,7 +7,12 @@
 
 #include "random.h"
 
-enum compare_result { COMPARE_SAME, COMPARE_REFUSED /* by the kernel's verifier */, COMPARE_DIFFERENT };
+enum compare_result {
+	COMPARE_SAME,
+	COMPARE_REFUSED, /* by the kernel's verifier */
+	COMPARE_ORDER, /* it differs, but then it depends on the order of work items, and the target has none */
+	COMPARE_DIFFERENT,
+};
 
 struct difference {
 	enum outcome_difference kind;

@@ -42,7 +42,7 @@ static const char usage_text[] =
 	"  --packets K        only the first K packets of the input\n";
 
 struct tally {
-	_Atomic uint64_t ran, refused, wrong;
+	_Atomic uint64_t ran, refused, wrong, ordered;
 	_Atomic uint32_t smallest; /* instructions of a minimised program */
 	_Atomic uint64_t found_at; /* programs until the first difference */
 };
@@ -110,6 +110,9 @@ static void on_target(uint32_t t, struct random_case *made, const struct outcome
 		tally->refused++;
 		if (options.show || getenv("RANDOM_VERBOSE"))
 			printf("# %s: %s: %s\n", used[t]->name, made->name, difference.message);
+		return;
+	case COMPARE_ORDER:
+		tally->ordered++;
 		return;
 	case COMPARE_DIFFERENT:
 		if (tally->wrong++ == 0)
@@ -280,6 +283,10 @@ static bool tell(bool alive)
 			       " refused by it\n",
 			       good ? "ok" : "not ok", t + 2, used[t]->name, tally->ran, tally->wrong,
 			       tally->refused);
+			if (tally->ordered)
+				printf("# %s: %" PRIu64
+				       " depend on the order of work items, which it has none of\n",
+				       used[t]->name, tally->ordered);
 		}
 		failed |= !good;
 	}

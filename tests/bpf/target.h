@@ -79,6 +79,7 @@ struct run {
 	const struct run_tail *tails;
 	uint32_t num_tails;
 	void (*trace)(void *opaque, const struct interp_step *step); /* of the interpreter; NULL: none */
+	bool backwards; /* the interpreter is to run the last work item first */
 	bool strict; /* the interpreter is to fault where a register is read that was not written */
 	uint64_t fuel;
 	/* XDP: run one after the other, on the same maps */
@@ -124,6 +125,7 @@ struct target {
 	uint32_t once_in; /* of so many random programs it gets one; 0 is 1 */
 	bool broken;   /* on purpose */
 	bool optional;   /* taken only when it is asked for by name */
+	bool at_once;   /* runs work items at once, in no order */
 };
 
 extern const struct target target_interp;

@@ -504,27 +504,28 @@ static void device_run(struct device *d, const struct run *run, struct outcome *
 }
 
 /* @id: of C, @title: for people, @what: the engine's name of it, @share: one in so many random programs */
-#define DEVICE(id, title, what, at_once, share, asked)                              \
-	static struct device device_##id = { .device = what, .one_step = at_once }; \
-	static const char *open_##id(void)                                          \
-	{                                                                           \
-		return device_open(&device_##id);                                   \
-	}                                                                           \
-	static void run_##id(const struct run *run, struct outcome *outcome)        \
-	{                                                                           \
-		device_run(&device_##id, run, outcome);                             \
-	}                                                                           \
-	static void close_##id(void)                                                \
-	{                                                                           \
-		device_close(&device_##id);                                         \
-	}                                                                           \
-	const struct target target_##id = { .name = title,                          \
-					    .open = open_##id,                      \
-					    .run = run_##id,                        \
-					    .close = close_##id,                    \
-					    .validates = true,                      \
-					    .once_in = share,                       \
-					    .optional = asked }
+#define DEVICE(id, title, what, step, share, asked)                              \
+	static struct device device_##id = { .device = what, .one_step = step }; \
+	static const char *open_##id(void)                                       \
+	{                                                                        \
+		return device_open(&device_##id);                                \
+	}                                                                        \
+	static void run_##id(const struct run *run, struct outcome *outcome)     \
+	{                                                                        \
+		device_run(&device_##id, run, outcome);                          \
+	}                                                                        \
+	static void close_##id(void)                                             \
+	{                                                                        \
+		device_close(&device_##id);                                      \
+	}                                                                        \
+	const struct target target_##id = { .name = title,                       \
+					    .open = open_##id,                   \
+					    .run = run_##id,                     \
+					    .close = close_##id,                 \
+					    .validates = true,                   \
+					    .once_in = share,                    \
+					    .optional = asked,                   \
+					    .at_once = asked }
 
 DEVICE(cpu, "cpu", "cpu", true, 1, false);
 /* The code that larger programs start with, until the better is there. */

@@ -160,7 +160,7 @@ static void run_grid(const struct run *run, struct interp_env *env, struct outco
 		items = 0;
 	}
 	for (uint64_t i = 0; i < items; i++) {
-		if (interp_item(env, args, run->num_args, &grid, i, &result))
+		if (interp_item(env, args, run->num_args, &grid, run->backwards ? items - 1 - i : i, &result))
 			continue;
 		if (outcome->faults++ == 0) {
 			outcome->fault = result.fault;
