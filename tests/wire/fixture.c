@@ -252,13 +252,20 @@ static void start_jit(void)
 		jit_socket = wire_spawn(program, &pid, NULL);
 }
 
+bool on_a_card(void)
+{
+	const char *device = gp_mock_use();
+
+	return !strncmp(device, "amdgpu", 6) || !strcmp(device, "cuda") || !strncmp(device, "cuda:", 5);
+}
+
 int run_suite(Suite *suite)
 {
 	SRunner *runner = srunner_create(suite);
 	int failed;
 
 	/* For a card the engine starts it, since it knows what for. */
-	if (strcmp(gp_mock_use(), "amdgpu") && strcmp(gp_mock_use(), "cuda"))
+	if (!on_a_card())
 		start_jit();
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);

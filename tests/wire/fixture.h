@@ -106,5 +106,7 @@ uint64_t now_ns(void);
 void sleep_ms(unsigned int ms);
 
 int run_suite(Suite *suite);
+/* on_a_card() - the engine is on a real one, or a simulated one, which is what it is and not what tests ask for. */
+bool on_a_card(void);
 
 #endif
