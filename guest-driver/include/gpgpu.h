@@ -989,8 +989,9 @@ typedef void (*gpgpu_job_fn)(void *opaque, int status, const struct gpgpu_job_re
  * @fn: called once, by a thread of the library; status is what gpgpu_job_wait() would return
  * @opaque: passed on
  *
- * The job may be destroyed meanwhile. The thread calls one function after the other; what takes long should be done elsewhere. In
- * it the library may be used, and gpgpu_error_message() says why the job failed.
+ * The job may be destroyed meanwhile. The thread calls one function after the other, of the jobs that have ended the one that was
+ * asked for first; what takes long should be done elsewhere. In it the library may be used, and gpgpu_error_message() says why the
+ * job failed. Until then each call takes a file descriptor.
  *
  * Return: 0; -EINVAL: the job was not submitted in a queue; other negative errno: @fn will not be called.
  */

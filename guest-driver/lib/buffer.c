@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "internal.h"
 
@@ -34,7 +33,6 @@ int gpgpu_buffer_create(struct gpgpu_device *dev, uint64_t size, uint32_t memory
 		return gpgpu_fail_device(r, what, &create.result, NULL);
 	}
 	buf->dev = gpgpu_device_get(dev);
-	buf->fd = -1;
 	buf->size = create.size;
 	buf->mmap_offset = create.mmap_offset;
 	buf->handle = create.handle;
@@ -224,8 +222,6 @@ void gpgpu_buffer_destroy(struct gpgpu_buffer *buf)
 	}
 	if (buf->ptr)
 		munmap(buf->ptr, buf->size);
-	if (buf->fd >= 0)
-		close(buf->fd);
 	gem.handle = buf->handle;
 	pthread_mutex_lock(&buf->dev->lock);
 	if (gpgpu_handle_drop(buf->dev, buf->handle))

@@ -48,7 +48,6 @@ struct gpgpu_buffer {
 	struct gpgpu_device *dev;
 	uint64_t size, mmap_offset;
 	uint32_t handle, memory;
-	int fd; /* an imported one's, to map it by; else -1 */
 	void *ptr; /* NULL until it is mapped */
 	void *user; /* the application's memory that it is a copy of, or NULL */
 	uint64_t user_size;

@@ -23,7 +23,8 @@ static void submit_init(struct drm_virtio_gpgpu_submit *submit, uint32_t type)
 }
 
 /* The fences that a job waits for: those that are given, and those of other jobs. Return: 0 or negative errno, noted. */
-static int collect_waits(const struct gpgpu_submit *how, const char *what, uint32_t waits[MAX_WAITS])
+static int collect_waits(struct gpgpu_device *dev, const struct gpgpu_submit *how, const char *what,
+			 uint32_t waits[MAX_WAITS])
 {
 	uint32_t num = 0;
 
@@ -36,6 +37,10 @@ static int collect_waits(const struct gpgpu_submit *how, const char *what, uint3
 			return gpgpu_fail(-EINVAL,
 					  "%s: a job that it is to wait for was not submitted in a queue",
 					  what);
+		/* Elsewhere its fence's number is another fence's, or none's. */
+		if (how->after[i]->dev != dev)
+			return gpgpu_fail(-EINVAL, "%s: a job that it is to wait for is another device's",
+					  what);
 		waits[num++] = how->after[i]->fence;
 	}
 	return 0;
@@ -44,7 +49,7 @@ static int collect_waits(const struct gpgpu_submit *how, const char *what, uint3
 static int apply_how(struct gpgpu_device *dev, const char *what, const struct gpgpu_submit *how,
 		     struct drm_virtio_gpgpu_submit *submit, uint32_t waits[MAX_WAITS])
 {
-	int r = collect_waits(how, what, waits);
+	int r = collect_waits(dev, how, what, waits);
 
 	if (r)
 		return r;
@@ -344,6 +349,9 @@ int gpgpu_job_times(struct gpgpu_job *job, struct gpgpu_job_times *times)
 	/* How it ended is not asked. */
 	if (r == -ETIME)
 		return gpgpu_fail(r, "%s has not ended yet", job->what);
+	/* Nor is the job there to be asked where there is no result of it: the device has gone. */
+	if (r && !wait.ended_ns && !wait.result.status)
+		return gpgpu_fail(r, "when %s ended: %s", job->what, strerror(-r));
 	if (!wait.ended_ns)
 		return gpgpu_fail(-EOPNOTSUPP, "the driver does not say when jobs end");
 	*times = (struct gpgpu_job_times){
@@ -352,8 +360,8 @@ int gpgpu_job_times(struct gpgpu_job *job, struct gpgpu_job_times *times)
 		.started = wait.sent_ns ? wait.sent_ns + wait.queued_ns : 0,
 		.ended = wait.ended_ns,
 	};
-	/* The device has a clock of its own. */
-	if (times->started > times->ended)
+	/* The device has a clock of its own, and what it says is not to be believed. */
+	if (times->started > times->ended || times->started < times->submitted)
 		times->started = times->ended;
 	return 0;
 }
@@ -386,7 +394,7 @@ int gpgpu_jobs_wait(struct gpgpu_job *const *jobs, uint32_t num_jobs, bool all, 
 			gpgpu_fail(r, "waiting for jobs: %s",
 				   r == -ETIME ? "they have not ended yet" : strerror(-r));
 	}
-	if (!r && first)
+	if (!r && first && !all)
 		*first = wait.first_signaled;
 	free(fences);
 	return r;

@@ -27,7 +27,8 @@ struct waiting {
 
 struct notifier {
 	struct gpgpu_device *dev;
-	struct waiting *list;
+	struct waiting *list,
+		**end; /* in the order of the calls, so that nobody who is ready waits for those who came later */
 	nfds_t count;
 	int wake;
 	/* the thread's own */
@@ -63,26 +64,33 @@ static nfds_t collect(struct notifier *n)
 	return num;
 }
 
-/* Return: the first in the list whose descriptor is ready, taken out of it, or NULL. */
-static struct waiting *take_ended(struct notifier *n, nfds_t num)
+/* Return: the one in the list that has that descriptor, taken out of it. */
+static struct waiting *take(struct notifier *n, int fd)
 {
-	struct waiting **at, *w = NULL;
-	nfds_t i = 1;
+	struct waiting **at, *w;
 
-	while (i < num && !n->fds[i].revents)
-		i++;
-	if (i == num)
-		return NULL;
 	pthread_mutex_lock(&n->dev->lock);
-	for (at = &n->list; *at && (*at)->fd != n->fds[i].fd; at = &(*at)->next)
+	for (at = &n->list; *at && (*at)->fd != fd; at = &(*at)->next)
 		;
 	w = *at;
 	if (w) {
 		*at = w->next;
 		n->count--;
+		if (!w->next)
+			n->end = at;
 	}
 	pthread_mutex_unlock(&n->dev->lock);
 	return w;
+}
+
+/* Return: the first in the list whose descriptor is ready, taken out of it, or NULL. */
+static struct waiting *take_ended(struct notifier *n, nfds_t num)
+{
+	nfds_t i = 1;
+
+	while (i < num && !n->fds[i].revents)
+		i++;
+	return i < num ? take(n, n->fds[i].fd) : NULL;
 }
 
 static void tell(struct waiting *w)
@@ -116,11 +124,14 @@ static void *run(void *opaque)
 	while ((num = collect(n))) {
 		struct waiting *w;
 
-		if (poll(n->fds, num, -1) < 0)
-			continue;
-		if (n->fds[0].revents && read(n->wake, &times, sizeof(times)) < 0)
-			continue;
-		w = take_ended(n, num);
+		if (poll(n->fds, num, -1) < 0) {
+			/* No memory, or the limit of descriptors was lowered: the first is waited for, as a job can always be. */
+			w = take(n, n->fds[1].fd);
+		} else {
+			if (n->fds[0].revents && read(n->wake, &times, sizeof(times)) < 0)
+				times = 0; /* was read already */
+			w = take_ended(n, num);
+		}
 		if (w)
 			tell(w);
 	}
@@ -128,19 +139,24 @@ static void *run(void *opaque)
 	return NULL;
 }
 
+/* Return: a notifier without a thread, or NULL with errno set. */
 static struct notifier *notifier_new(struct gpgpu_device *dev)
 {
 	struct notifier *n = calloc(1, sizeof(*n));
+	int err;
 
 	if (!n)
 		return NULL;
 	n->dev = gpgpu_device_get(dev);
+	n->end = &n->list;
 	n->fds = calloc(FEW, sizeof(*n->fds));
 	n->room = FEW;
 	n->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (n->fds && n->wake >= 0)
 		return n;
+	err = errno;
 	notifier_free(n);
+	errno = err;
 	return NULL;
 }
 
@@ -164,8 +180,8 @@ static int start(struct notifier *n)
 
 static void add(struct notifier *n, struct waiting *w)
 {
-	w->next = n->list;
-	n->list = w;
+	*n->end = w;
+	n->end = &w->next;
 	n->count++;
 }
 
@@ -177,13 +193,15 @@ static int wait_for(struct gpgpu_device *dev, struct waiting *w)
 	int r;
 
 	if (n) {
+		/* Where it cannot be written, it is readable already. The thread looks at the list after this call. */
+		if (write(n->wake, &once, sizeof(once)) < 0 && errno != EAGAIN)
+			return -errno;
 		add(n, w);
-		/* Where it cannot be written, it is readable already. */
-		return write(n->wake, &once, sizeof(once)) < 0 && errno != EAGAIN ? -errno : 0;
+		return 0;
 	}
 	n = notifier_new(dev);
 	if (!n)
-		return -ENOMEM;
+		return -errno;
 	add(n, w);
 	r = start(n);
 	if (!r)

@@ -97,6 +97,21 @@ static int take_handle(struct gpgpu_device *dev, int fd, uint32_t *handle)
 	return -ENOMEM;
 }
 
+/* Whether the memory has an address is found by mapping it. Return: 0 or negative errno. */
+static int map_imported(struct gpgpu_buffer *buf, int fd)
+{
+	void *p = mmap(NULL, buf->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (p != MAP_FAILED) {
+		buf->memory = GPGPU_BUFFER_SHARED;
+		buf->ptr = p;
+		return 0;
+	}
+	/* Device memory, or a descriptor that others made for reading alone: reached by copies. */
+	buf->memory = GPGPU_BUFFER_DEVICE;
+	return errno == ENODEV || errno == EACCES ? 0 : -errno;
+}
+
 int gpgpu_buffer_import(struct gpgpu_device *dev, int fd, struct gpgpu_buffer **out)
 {
 	struct gpgpu_buffer *buf = calloc(1, sizeof(*buf));
@@ -106,7 +121,6 @@ int gpgpu_buffer_import(struct gpgpu_device *dev, int fd, struct gpgpu_buffer **
 	*out = NULL;
 	if (!buf)
 		return gpgpu_fail(-ENOMEM, "out of memory");
-	buf->fd = -1;
 	r = size > 0 ? 0 : -EINVAL;
 	if (!r) {
 		pthread_mutex_lock(&dev->lock);
@@ -119,24 +133,18 @@ int gpgpu_buffer_import(struct gpgpu_device *dev, int fd, struct gpgpu_buffer **
 			return gpgpu_fail(r, "out of memory");
 		if (r == -EINVAL || r == -EBADF || r == -ENOTTY)
 			return gpgpu_fail(-EINVAL, "importing a buffer: descriptor %d is no dma-buf", fd);
-		/* What the driver says to memory that is not its own. */
-		return gpgpu_fail(
-			-EOPNOTSUPP,
-			"importing a buffer: its memory is not this device's (%s): copy it to a buffer",
-			strerror(-r));
+		if (r == -EOPNOTSUPP)
+			return gpgpu_fail(
+				r,
+				"importing a buffer: its memory is not this device's: copy it to a buffer");
+		return gpgpu_fail(r, "importing a buffer: %s", strerror(-r));
 	}
 	buf->dev = gpgpu_device_get(dev);
 	buf->size = (uint64_t)size;
-	/* Whether it has an address is found by mapping it. */
-	buf->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	buf->memory = GPGPU_BUFFER_DEVICE;
-	if (buf->fd >= 0) {
-		void *p = mmap(NULL, buf->size, PROT_READ | PROT_WRITE, MAP_SHARED, buf->fd, 0);
-
-		if (p != MAP_FAILED) {
-			buf->memory = GPGPU_BUFFER_SHARED;
-			buf->ptr = p;
-		}
+	r = map_imported(buf, fd);
+	if (r) {
+		gpgpu_buffer_destroy(buf);
+		return gpgpu_fail(r, "mapping an imported buffer: %s", strerror(-r));
 	}
 	*out = buf;
 	return 0;
