@@ -444,8 +444,8 @@ static bool is_well_formed(struct gp_verdict *verdict)
 {
 	for (LLVMValueRef fn = LLVMGetNamedFunction(module, "gp_prog"); fn; fn = LLVMGetNextFunction(fn)) {
 		const char *name = LLVMGetValueName(fn);
-		bool ours = !strcmp(name, "gp_prog") || !strcmp(name, "gp_simd") || !strncmp(name, "gp_func_", 8) ||
-			    !strncmp(name, "gp_shared_", 10);
+		bool ours = !strcmp(name, "gp_prog") || !strcmp(name, "gp_simd") ||
+			    !strncmp(name, "gp_func_", 8) || !strncmp(name, "gp_shared_", 10);
 
 		if (ours && !LLVMIsDeclaration(fn) && LLVMVerifyFunction(fn, LLVMReturnStatusAction))
 			return compiler_failed(verdict, "translation", "not well-formed");

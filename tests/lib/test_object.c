@@ -631,9 +631,9 @@ START_TEST(cut_short)
 END_TEST
 
 /* For what is asked for each instruction: ck_assert() writes to a file, every time. */
-#define must(expression)                           \
-	do {                                       \
-		if (!(expression))                 \
+#define must(expression)                                 \
+	do {                                             \
+		if (!(expression))                       \
 			ck_abort_msg("%s", #expression); \
 	} while (0)
 

@@ -429,9 +429,9 @@ END_TEST
 enum { PRODUCERS = 3 };
 
 /* For what is asked for each record: ck_assert() writes to a file, every time. */
-#define must(expression)                           \
-	do {                                       \
-		if (!(expression))                 \
+#define must(expression)                                 \
+	do {                                             \
+		if (!(expression))                       \
 			ck_abort_msg("%s", #expression); \
 	} while (0)
 
