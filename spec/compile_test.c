@@ -11,7 +11,7 @@
 #define CHECK(name, condition) typedef char name[(condition) ? 1 : -1]
 
 CHECK(helpers_begin, GPGPU_HELPER_global_id == GPGPU_HELPER_FIRST);
-CHECK(helpers_end, GPGPU_HELPER_scan_before == GPGPU_HELPER_LAST);
+CHECK(helpers_end, GPGPU_HELPER_atomic_fmax64 == GPGPU_HELPER_LAST);
 CHECK(pci_id, 0x1040 + VIRTIO_ID_GPGPU <= 0x107f);
 /* A range of statuses that a table can be indexed by. */
 CHECK(statuses, VIRTIO_GPGPU_S_COUNT == VIRTIO_GPGPU_S_END + 1);

@@ -130,10 +130,17 @@
 	X(shuffle,	0x7102)	/* value, item */	\
 	X(reduce,	0x7103)	/* value, enum gp_op */	\
 	X(scan,		0x7104)	/* value, enum gp_op */	\
-	X(scan_before,	0x7105)	/* value, enum gp_op */
+	X(scan_before,	0x7105)	/* value, enum gp_op */	\
+	/* atomic, at a place that others reach; return what was there */	\
+	X(atomic_fadd32,	0x7110)			\
+	X(atomic_fmin32,	0x7111)			\
+	X(atomic_fmax32,	0x7112)			\
+	X(atomic_fadd64,	0x7118)			\
+	X(atomic_fmin64,	0x7119)			\
+	X(atomic_fmax64,	0x711a)
 
 #define GPGPU_HELPER_FIRST	0x7001
-#define GPGPU_HELPER_LAST	0x7105
+#define GPGPU_HELPER_LAST	0x711a
 
 /* How reduce, scan and scan_before combine values: 64-bit numbers, or floats as bit patterns. */
 enum gp_op {
@@ -231,6 +238,42 @@ GP_CVT(u32_from_f64, __u32, __u64);
 GP_CVT(f32_from_f16, __u32, __u16);
 GP_CVT(f16_from_f32, __u16, __u32);
 GP_CVT(f16_from_f64, __u16, __u64);
+
+/*
+ * Atomic operations on floats in buffers, map values and local memory, aligned to their size; sequentially consistent. They
+ * return what was there before. Each is rounded once, as gp_fadd32 and the others; in which order items come is not defined,
+ * so a sum of numbers that round may differ from run to run (docs/floats.md). Exchange and compare-and-exchange are those
+ * of integers, on the bits.
+ */
+#define GP_ATOMIC(bits)									\
+	static __u##bits (*const gp_atomic_fadd##bits)(__u##bits *at, __u##bits value) =	\
+		(void *)GPGPU_HELPER_atomic_fadd##bits;					\
+	static __u##bits (*const gp_atomic_fmin##bits)(__u##bits *at, __u##bits value) =	\
+		(void *)GPGPU_HELPER_atomic_fmin##bits;					\
+	static __u##bits (*const gp_atomic_fmax##bits)(__u##bits *at, __u##bits value) =	\
+		(void *)GPGPU_HELPER_atomic_fmax##bits
+
+GP_ATOMIC(32);
+GP_ATOMIC(64);
+
+/* The same for kernels that gpgpu-cc compiles: gp_atomic_add_float(&sum, x). */
+#define GP_ATOMIC_OF(name, op, type, bits)							\
+	static inline __attribute__((always_inline, unused)) type gp_atomic_##name(type *at, type value)	\
+	{										\
+		union {									\
+			type f;								\
+			__u##bits u;							\
+		} v = { .f = value };							\
+		v.u = gp_atomic_##op##bits((__u##bits *)(void *)at, v.u);		\
+		return v.f;								\
+	}
+
+GP_ATOMIC_OF(add_float, fadd, float, 32)
+GP_ATOMIC_OF(min_float, fmin, float, 32)
+GP_ATOMIC_OF(max_float, fmax, float, 32)
+GP_ATOMIC_OF(add_double, fadd, double, 64)
+GP_ATOMIC_OF(min_double, fmin, double, 64)
+GP_ATOMIC_OF(max_double, fmax, double, 64)
 
 /* For members of a kernel's argument structure that are narrower than their slot: float a GP_SLOT; */
 #define GP_SLOT __attribute__((aligned(8)))

@@ -54,14 +54,13 @@ int64_t gp_arg_bytes(const struct gp_kinds *kinds, const struct gp_state *state,
 		return same && gp_val_one_map(map) >= 0 ? (int64_t)bytes : -1;
 	case GP_ARG_STRING:
 		return -1;
+	case GP_ARG_PLACE32:
+		return 4;
+	case GP_ARG_PLACE64:
+		return 8;
 	default:
 		return -2;
 	}
-}
-
-static bool writes_memory(const struct gp_helper *helper, int arg)
-{
-	return helper->args[arg] == GP_ARG_MEM_WRITE || helper->args[arg] == GP_ARG_VALUE_OUT;
 }
 
 static struct gp_val helper_returns(const struct gp_kinds *kinds, const struct gp_helper *helper,
@@ -99,7 +98,7 @@ static struct gp_val step_helper(struct gp_kinds *kinds, struct gp_state *state,
 
 		if (bytes == -1)
 			gp_kinds_escape(kinds, state, func, val);
-		if (bytes != -2 && writes_memory(helper, arg))
+		if (bytes != -2 && gp_helper_writes(helper, arg))
 			gp_kinds_written(state, val, 0, bytes);
 	}
 	return helper_returns(kinds, helper, &state->reg[gp_helper_map_reg(helper)]);

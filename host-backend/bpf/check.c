@@ -281,6 +281,12 @@ static bool check_argument(const struct gp_kinds *kinds, const struct gp_state *
 		break;
 	case GP_ARG_FUNC:
 		return check_callback(kinds, val, helper, arg, i, verdict);
+	case GP_ARG_PLACE32:
+	case GP_ARG_PLACE64:
+		wanted = "memory that other items reach, too,";
+		if (val->kind == GP_KIND_STACK)
+			bytes = -2;
+		break;
 	case GP_ARG_MEM_READ_NULL:
 		if (val->kind == GP_KIND_SCALAR && val->known && val->off == 0)
 			return true;

@@ -29,6 +29,8 @@
 #define FUNC GP_ARG_FUNC
 #define ANY GP_ARG_ANYTHING
 #define MAYBE GP_ARG_OPTIONAL
+#define P32 GP_ARG_PLACE32
+#define P64 GP_ARG_PLACE64
 
 /* Which maps a helper takes. */
 #define T(type) (1u << VIRTIO_GPGPU_MAP_##type)
@@ -106,6 +108,8 @@ static const struct gp_helper helpers[] = {
 	/* Translated rather than called (jit/phases.c). */
 	OURS(barrier, 0), OURS(broadcast, S, S), OURS(shuffle, S, S),
 	OURS(reduce, S, S), OURS(scan, S, S), OURS(scan_before, S, S),
+	OURS(atomic_fadd32, P32, S), OURS(atomic_fmin32, P32, S), OURS(atomic_fmax32, P32, S),
+	OURS(atomic_fadd64, P64, S), OURS(atomic_fmin64, P64, S), OURS(atomic_fmax64, P64, S),
 };
 
 static const char lanes_lock[] = "lanes of one wave would wait for each other; use atomics",
@@ -222,6 +226,19 @@ uint32_t gp_helper_needs(const struct gp_helper *helper)
 		if (helper->args[i] == GP_ARG_OPTIONAL)
 			mask &= ~(2u << i);
 	return mask;
+}
+
+bool gp_helper_writes(const struct gp_helper *helper, int arg)
+{
+	switch (helper->args[arg]) {
+	case GP_ARG_MEM_WRITE:
+	case GP_ARG_VALUE_OUT:
+	case GP_ARG_PLACE32:
+	case GP_ARG_PLACE64:
+		return true;
+	default:
+		return false;
+	}
 }
 
 int gp_helper_map_reg(const struct gp_helper *helper)

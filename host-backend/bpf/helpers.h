@@ -30,6 +30,8 @@ enum gp_helper_arg {
 	GP_ARG_FUNC,  /* a function of the program: a constant (BPF_PSEUDO_FUNC) */
 	GP_ARG_ANYTHING, /* a number or any pointer, as a handle */
 	GP_ARG_OPTIONAL, /* the same, or nothing: 0 is passed where the register is uninitialised */
+	GP_ARG_PLACE32, /* 4 bytes that others reach, written; aligned, which is checked when it runs */
+	GP_ARG_PLACE64, /* 8 bytes, likewise */
 };
 
 enum gp_helper_ret {
@@ -59,6 +61,9 @@ const char *gp_helper_kernel_name(int32_t number);
 /* gp_helper_uses() - registers that a call reads, as a mask. gp_helper_needs() - those that must be initialised. */
 uint32_t gp_helper_uses(const struct gp_helper *helper);
 uint32_t gp_helper_needs(const struct gp_helper *helper);
+
+/* gp_helper_writes() - whether the helper writes to what argument @arg, from 0 on, points at. */
+bool gp_helper_writes(const struct gp_helper *helper, int arg);
 
 /* gp_helper_map_reg() - the register of the map argument, or 0 where there is none. */
 int gp_helper_map_reg(const struct gp_helper *helper);

@@ -240,8 +240,8 @@ static uint32_t step_call(struct gp_uniform *u, const struct gp_state *state, st
 		const struct gp_val *ptr = &state->reg[a + 1];
 		int64_t bytes = gp_arg_bytes(u->kinds, state, helper, a);
 
-		if ((helper->args[a] == GP_ARG_MEM_WRITE || helper->args[a] == GP_ARG_VALUE_OUT) &&
-		    bytes > 0 && bytes <= GP_STACK_FRAME && is_spilled(u, ptr, ptr->off, (uint32_t)bytes))
+		if (gp_helper_writes(helper, a) && bytes > 0 && bytes <= GP_STACK_FRAME &&
+		    is_spilled(u, ptr, ptr->off, (uint32_t)bytes))
 			store_slots(c, ptr->off, (uint32_t)bytes, i + 1);
 	}
 	if (helper->number == GPGPU_HELPER_broadcast || helper->number == GPGPU_HELPER_reduce)

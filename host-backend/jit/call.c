@@ -236,6 +236,17 @@ static bool writes_value(const struct map_ref *ref)
 	       (ref->inner ? ref->desc->inner.type : ref->desc->type) != VIRTIO_GPGPU_MAP_BLOOM_FILTER;
 }
 
+/* Where an atomic operation is to happen: aligned to its size. */
+static LLVMValueRef place(struct gp_tr *tr, int reg, bool wide)
+{
+	struct bpf_insn insn = { .code = BPF_STX | BPF_ATOMIC | (wide ? BPF_DW : BPF_W),
+				 .dst_reg = (uint8_t)(reg & 15) };
+	LLVMValueRef at = gp_tr_address(tr, reg, 0, gp_tr_const(tr, wide ? 8 : 4), true);
+
+	gp_tr_fault_if(tr, gp_tr_misaligned(tr, &insn, at), VIRTIO_GPGPU_R_MISALIGNED);
+	return at;
+}
+
 /* Arguments by the table, but those that say nothing to the run-time library. Return: how many. */
 static unsigned int arguments(struct gp_tr *tr, const struct gp_helper *helper, const struct map_ref *ref,
 			      LLVMValueRef *args)
@@ -272,6 +283,10 @@ static unsigned int arguments(struct gp_tr *tr, const struct gp_helper *helper, 
 		case GP_ARG_RECORD:
 		case GP_ARG_STRING:
 			args[count++] = gp_tr_handle(tr, i + 1);
+			break;
+		case GP_ARG_PLACE32:
+		case GP_ARG_PLACE64:
+			args[count++] = place(tr, i + 1, helper->args[i] == GP_ARG_PLACE64);
 			break;
 		case GP_ARG_MEM_READ:
 			args[count++] = gp_tr_address(tr, i + 1, 0, size, false);

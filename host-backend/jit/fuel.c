@@ -199,6 +199,8 @@ bool gp_tr_slow_helper(const struct gp_tr *tr, const struct gp_helper *helper, c
 {
 	int m = map->kind == GP_KIND_MAPPTR ? gp_val_one_map(map) : -1;
 
+	if (helper->args[0] == GP_ARG_PLACE32 || helper->args[0] == GP_ARG_PLACE64)
+		return true; /* others may keep it from its turn */
 	if (!gp_helper_map_reg(helper))
 		return helper->number == BPF_FUNC_trace_printk || helper->number == BPF_FUNC_fib_lookup ||
 		       helper->number == BPF_FUNC_strncmp || helper->number == GPGPU_HELPER_fmod32 ||

@@ -127,7 +127,8 @@ void gp_tr_yield(struct gp_tr *tr, const struct bpf_insn *insn)
 			 tr->sums.at[tr->insn].role != GP_SUM_LOAD;
 	} else if (insn->code == (BPF_JMP | BPF_CALL) && insn->src_reg == GP_CALL_HELPER) {
 		helper = gp_helper_find(insn->imm);
-		yields = helper && helper->args[0] == GP_ARG_MAP;
+		yields = helper && (helper->args[0] == GP_ARG_MAP || helper->args[0] == GP_ARG_PLACE32 ||
+				    helper->args[0] == GP_ARG_PLACE64);
 	}
 	if (yields)
 		gp_tr_rt(tr, "gp_rt_yield", &tr->lane, 1);

@@ -14,6 +14,7 @@
 #include "asm.h"
 #include "coverage.h"
 #include "disasm.h"
+#include "gpgpu_bpf.h"
 
 enum corner {
 	ANY,
@@ -311,6 +312,12 @@ static const int32_t helpers[] = {
 	BPF_FUNC_xdp_store_bytes,
 	BPF_FUNC_map_lookup_percpu_elem,
 	BPF_FUNC_fib_lookup,
+	GPGPU_HELPER_atomic_fadd32,
+	GPGPU_HELPER_atomic_fmin32,
+	GPGPU_HELPER_atomic_fmax32,
+	GPGPU_HELPER_atomic_fadd64,
+	GPGPU_HELPER_atomic_fmin64,
+	GPGPU_HELPER_atomic_fmax64,
 };
 #define HELPER_MODE 0x10000 /* + the number: mode of a call */
 

@@ -28,6 +28,14 @@ const struct bpf_insn done_kernel[] = {
 };
 const uint32_t num_done_kernel = sizeof(done_kernel) / sizeof(done_kernel[0]);
 
+/* R6 = the result's buffer, with a number in its second word; the atomic. */
+#define FLOAT32(memory, value, op)                                                                   \
+	LDX(DW, R6, R9, 0), ST(W, R6, 8, memory), MOV64X(R1, R6), ALU_ADD(R1, 8), MOV32K(R2, value), \
+		CALL(GPGPU_HELPER_atomic_##op##32)
+#define FLOAT64(memory, value, op)                                                                \
+	LDX(DW, R6, R9, 0), LD64(R1, memory), STX(DW, R6, 8, R1), MOV64X(R1, R6), ALU_ADD(R1, 8), \
+		LD64(R2, value), CALL(GPGPU_HELPER_atomic_##op##64)
+
 const struct vector vectors[] = {
 	/* ---- ld_imm64, moves, the halves of a register */
 	V("ld_imm64", 0x123456789abcdef0, LD64(R0, 0x123456789abcdef0)),
@@ -537,6 +545,32 @@ const struct vector vectors[] = {
 	KERNEL("num_groups", 1, MOV64K(R1, 2), CALL(GPGPU_HELPER_num_groups)),
 	KERNEL("an atomic on a buffer", 7, LDX(DW, R6, R9, 0), ST(DW, R6, 8, 7), MOV64K(R1, 3),
 	       ATOMIC(DW, BPF_ADD | BPF_FETCH, R6, 8, R1), MOV64X(R0, R1)),
+	/* 1.5 and 2.25, ... what was there, and what is there then */
+	KERNEL("atomic_fadd32 returns what was there", 0x3fc00000, FLOAT32(0x3fc00000, 0x40100000, fadd)),
+	KERNEL("atomic_fadd32", 0x40700000, FLOAT32(0x3fc00000, 0x40100000, fadd), LDX(W, R0, R6, 8)),
+	KERNEL("atomic_fadd32 keeps denormals", 3, FLOAT32(1, 2, fadd), LDX(W, R0, R6, 8)),
+	KERNEL("atomic_fadd32 leaves its neighbour", 0x40700000, LDX(DW, R6, R9, 0), ST(DW, R6, 8, 0),
+	       FLOAT32(0x3fc00000, 0x40100000, fadd), LDX(DW, R0, R6, 8)),
+	KERNEL("atomic_fmin32", 0x3fc00000, FLOAT32(0x3fc00000, 0x40100000, fmin), LDX(W, R0, R6, 8)),
+	KERNEL("atomic_fmin32, -0 is less", (uint32_t)INT32_MIN, FLOAT32(0, INT32_MIN, fmin),
+	       LDX(W, R0, R6, 8)),
+	KERNEL("atomic_fmin32 over a NaN", 0x3fc00000, FLOAT32(0x7fc00001, 0x3fc00000, fmin),
+	       LDX(W, R0, R6, 8)),
+	KERNEL("atomic_fmax32", 0x40100000, FLOAT32(0x3fc00000, 0x40100000, fmax), LDX(W, R0, R6, 8)),
+	KERNEL("atomic_fmax32 of a NaN", 0x3fc00000, FLOAT32(0x3fc00000, 0x7fc00001, fmax),
+	       LDX(W, R0, R6, 8)),
+	KERNEL("atomic_fadd64 returns what was there", 0x3ff8000000000000,
+	       FLOAT64(0x3ff8000000000000, 0x4002000000000000, fadd)),
+	KERNEL("atomic_fadd64", 0x400e000000000000, FLOAT64(0x3ff8000000000000, 0x4002000000000000, fadd),
+	       LDX(DW, R0, R6, 8)),
+	KERNEL("atomic_fadd64 keeps denormals", 3, FLOAT64(1, 2, fadd), LDX(DW, R0, R6, 8)),
+	KERNEL("atomic_fmin64", 0x3ff8000000000000, FLOAT64(0x3ff8000000000000, 0x4002000000000000, fmin),
+	       LDX(DW, R0, R6, 8)),
+	KERNEL("atomic_fmax64", 0x4002000000000000, FLOAT64(0x3ff8000000000000, 0x4002000000000000, fmax),
+	       LDX(DW, R0, R6, 8)),
+	KERNEL("atomic_fadd32 on a map value", 0x40700000, LDVALUE(R6, MAP_DATA, 16),
+	       ST(W, R6, 0, 0x3fc00000), MOV64X(R1, R6), MOV64K(R2, 0x40100000),
+	       CALL(GPGPU_HELPER_atomic_fadd32), LDX(W, R0, R6, 0)),
 	KERNEL("f32 arithmetic on a f32 from an integer", 0x40e00000, MOV64K(R1, 7),
 	       CALL(GPGPU_HELPER_f32_from_s)),
 };

@@ -446,6 +446,34 @@ KERNEL(inexact_math)
 	return 0;
 }
 
+/* Each item in a place of its own, so that the order is known. */
+KERNEL(atomics)
+{
+	int k = ITEM();
+	float a = arg->a[k], b = arg->b[k], *f = arg->f + k * WIDTH;
+	double c = arg->c[k], d = arg->d[k], *e = arg->e + k * WIDTH;
+
+	for (int n = 0; n < 8; n++) {
+		f[n] = a;
+		e[n] = c;
+	}
+	f[8] = FETCH_ADD(&f[0], b);
+	f[9] = FETCH_SUB(&f[1], b);
+	f[10] = ADD_FETCH(&f[2], b);
+	EXCHANGE(&f[3], &b, &f[11]);
+	f[12] = gp_atomic_add_float(&f[4], b);
+	f[13] = gp_atomic_min_float(&f[5], b);
+	f[14] = gp_atomic_max_float(&f[6], b);
+	e[8] = FETCH_ADD(&e[0], d);
+	e[9] = FETCH_SUB(&e[1], d);
+	e[10] = ADD_FETCH(&e[2], d);
+	EXCHANGE(&e[3], &d, &e[11]);
+	e[12] = gp_atomic_add_double(&e[4], d);
+	e[13] = gp_atomic_min_double(&e[5], d);
+	e[14] = gp_atomic_max_double(&e[6], d);
+	return 0;
+}
+
 #ifndef __bpf__
 #include "twin.h"
 
@@ -462,6 +490,7 @@ const struct twin twins[] = {
 	{ "structures", structures },
 	{ "exact_math", exact_math },
 	{ "inexact_math", inexact_math },
+	{ "atomics", atomics },
 };
 const int num_twins = sizeof(twins) / sizeof(*twins);
 #endif

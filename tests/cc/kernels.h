@@ -37,13 +37,47 @@ typedef long long slong;
 typedef unsigned long long ulong_;
 
 #ifdef __bpf__
-#define KERNEL(name) __attribute__((section("gpgpu/" #name), used)) int name(struct arguments *arg)
-#define ITEM()	     ((int)gp_global_id(0))
-#define TO(type, x)  ((type)(x))
+#define KERNEL(name)	    __attribute__((section("gpgpu/" #name), used)) int name(struct arguments *arg)
+#define ITEM()		    ((int)gp_global_id(0))
+#define TO(type, x)	    ((type)(x))
+#define FETCH_ADD(p, v)	    __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST)
+#define FETCH_SUB(p, v)	    __atomic_fetch_sub(p, v, __ATOMIC_RELAXED)
+#define ADD_FETCH(p, v)	    __atomic_add_fetch(p, v, __ATOMIC_ACQ_REL)
+#define EXCHANGE(p, v, old) __atomic_exchange(p, v, old, __ATOMIC_SEQ_CST)
 #else
 #define KERNEL(name) static int name(struct arguments *arg)
 extern __thread int twin_item;
 #define ITEM()	     (twin_item)
+
+/* One item after the other. */
+#define TWIN_ATOMIC(name, type, result)                                                       \
+	static inline __attribute__((unused)) type twin_##name##_##type(type *at, type value) \
+	{                                                                                     \
+		type old = *at;                                                               \
+                                                                                              \
+		*at = (result);                                                               \
+		return old;                                                                   \
+	}
+TWIN_ATOMIC(add, float, old + value)
+TWIN_ATOMIC(sub, float, old - value)
+TWIN_ATOMIC(min, float, fminf(old, value))
+TWIN_ATOMIC(max, float, fmaxf(old, value))
+TWIN_ATOMIC(add, double, old + value)
+TWIN_ATOMIC(sub, double, old - value)
+TWIN_ATOMIC(min, double, fmin(old, value))
+TWIN_ATOMIC(max, double, fmax(old, value))
+
+#define OF_TYPE(p, name)     _Generic(*(p), float: twin_##name##_float, double: twin_##name##_double)
+#define FETCH_ADD(p, v)	     OF_TYPE(p, add)(p, v)
+#define FETCH_SUB(p, v)	     OF_TYPE(p, sub)(p, v)
+#define ADD_FETCH(p, v)	     (OF_TYPE(p, add)(p, v) + (v))
+#define EXCHANGE(p, v, old)  (*(old) = *(p), *(p) = *(v))
+#define gp_atomic_add_float  twin_add_float
+#define gp_atomic_min_float  twin_min_float
+#define gp_atomic_max_float  twin_max_float
+#define gp_atomic_add_double twin_add_double
+#define gp_atomic_min_double twin_min_double
+#define gp_atomic_max_double twin_max_double
 
 /* The nearest number of a type that is no wider than long long. */
 static inline long long twin_signed(double x, double low, double high)
@@ -55,7 +89,7 @@ static inline long long twin_signed(double x, double low, double high)
 	return x >= high ? (long long)high : (long long)x;
 }
 
-#define TO(type, x)  twin_to_##type((double)(x))
+#define TO(type, x)	     twin_to_##type((double)(x))
 #define TWIN_TO(type, low, high)                                            \
 	static inline __attribute__((unused)) type twin_to_##type(double x) \
 	{                                                                   \

@@ -318,6 +318,41 @@ static void tail_call(struct machine *m, const uint64_t *arg)
 	interp_tail(m, &m->env->tails[tail - 1]);
 }
 
+/* A float at R1 becomes what a helper makes of it and R2; R0 is what it was. */
+static bool float_atomic(struct machine *m, uint32_t number, const uint64_t *arg)
+{
+	static const struct {
+		uint32_t number, makes, size;
+	} table[] = {
+		{ GPGPU_HELPER_atomic_fadd32, GPGPU_HELPER_fadd32, 4 },
+		{ GPGPU_HELPER_atomic_fmin32, GPGPU_HELPER_fmin32, 4 },
+		{ GPGPU_HELPER_atomic_fmax32, GPGPU_HELPER_fmax32, 4 },
+		{ GPGPU_HELPER_atomic_fadd64, GPGPU_HELPER_fadd64, 8 },
+		{ GPGPU_HELPER_atomic_fmin64, GPGPU_HELPER_fmin64, 8 },
+		{ GPGPU_HELPER_atomic_fmax64, GPGPU_HELPER_fmax64, 8 },
+	};
+	uint64_t operands[2] = { 0, arg[1] }, made;
+	uint8_t *at;
+
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		if (table[i].number != number)
+			continue;
+		at = interp_mem(m, arg[0], table[i].size, true);
+		if (!at)
+			return true;
+		if (arg[0] % table[i].size) {
+			m->fault = VIRTIO_GPGPU_R_MISALIGNED;
+			return true;
+		}
+		memcpy(&operands[0], at, table[i].size);
+		interp_float(table[i].makes, operands, &made);
+		memcpy(at, &made, table[i].size);
+		m->reg[0] = operands[0];
+		return true;
+	}
+	return false;
+}
+
 static void dispatch(struct machine *m, uint32_t number, const uint64_t *arg)
 {
 	if (interp_map_helper(m, number, arg))
@@ -375,7 +410,8 @@ static void dispatch(struct machine *m, uint32_t number, const uint64_t *arg)
 			packet_helper(m, number, arg);
 			return;
 		}
-	} else if (work_item(m, number, arg[0]) || interp_float(number, arg, &m->reg[0])) {
+	} else if (work_item(m, number, arg[0]) || interp_float(number, arg, &m->reg[0]) ||
+		   float_atomic(m, number, arg)) {
 		return;
 	}
 	m->fault = VIRTIO_GPGPU_R_HELPER;

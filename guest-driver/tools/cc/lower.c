@@ -416,8 +416,7 @@ static void lower_instruction(struct lower *l, LLVMValueRef insn)
 		LLVMInstructionEraseFromParent(insn);
 		return;
 	case LLVMAtomicRMW:
-	case LLVMAtomicCmpXchg:
-		report(insn, "an atomic operation on a floating-point number");
+		lower_atomic(l, insn);
 		return;
 	case LLVMExtractElement:
 	case LLVMInsertElement:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * lower.h - between lower.c, which walks instructions, and lower_math.c, which knows helpers.
+ * lower.h - between lower.c, which walks instructions, and those who know helpers: lower_math.c, lower_atomic.c.
  *
  * Values are integers here: i32 or i64 with the bits of a float or a double. All of it builds at the builder's place.
  */
@@ -39,5 +39,8 @@ LLVMValueRef lower_from_int(struct lower *l, LLVMValueRef v, bool wide, bool is_
 
 /* lower_math() - replaces a call of a math function or an intrinsic; @width: of a C function, else 0. */
 void lower_math(struct lower *l, LLVMValueRef call, const struct math *math, unsigned int width);
+
+/* lower_atomic() - replaces an atomicrmw of floats (lower_atomic.c). */
+void lower_atomic(struct lower *l, LLVMValueRef insn);
 
 #endif
