@@ -727,6 +727,51 @@ struct gpgpu_map *gpgpu_object_map(struct gpgpu_object *obj, const char *name);
  */
 struct gpgpu_map *gpgpu_object_next_map(struct gpgpu_object *obj, struct gpgpu_map *prev);
 
+#define GPGPU_LINE_BYTES	1024	/* of a line with its NUL; what is longer is cut */
+
+/*
+ * @item: global id of the work item that printed it
+ * @text: what it printed, with its newlines
+ */
+typedef int (*gpgpu_line_fn)(void *opaque, const uint32_t item[3], const char *text);
+
+/**
+ * gpgpu_object_lines() - take out what kernels have printed by printf()
+ * @obj: loaded object
+ * @line: called for each, oldest first; a value other than 0 ends the call, the rest comes with the next
+ * @opaque: passed on
+ * @timeout_ns: how long to wait for the first: nanoseconds; 0: not at all, negative: no limit
+ *
+ * An object keeps what fits into its buffer (64 KiB unless GP_PRINTF_BYTES says otherwise) until it is taken; the rest is dropped and
+ * counted. Only one thread may take lines of an object. Their order between work items means nothing.
+ *
+ * Return: lines handed over, 0 if none came in time or nothing in the object prints; what @line returned if negative; other negative
+ * errno.
+ */
+int gpgpu_object_lines(struct gpgpu_object *obj, gpgpu_line_fn line, void *opaque, int64_t timeout_ns);
+
+/**
+ * gpgpu_object_lines_dropped() - lines that found no room
+ * @obj: object that gpgpu_object_lines() has been called on
+ *
+ * Return: how many since it was loaded, as of the last time that lines were taken.
+ */
+uint64_t gpgpu_object_lines_dropped(const struct gpgpu_object *obj);
+
+/**
+ * gpgpu_print_decode() - make the text of one record in the ring buffer "gpgpu_printf", for who reads that by other means
+ * @obj: object that it is of, loaded or not
+ * @record: what the ring buffer had
+ * @size: bytes of it
+ * @item: out: global id of the work item
+ * @text: out: @room bytes at most, NUL terminated if that is not 0
+ * @room: bytes
+ *
+ * Return: bytes that the whole text has, as snprintf(); -EPROTO: not such a record.
+ */
+int gpgpu_print_decode(const struct gpgpu_object *obj, const void *record, size_t size, uint32_t item[3], char *text,
+		       size_t room);
+
 /**
  * gpgpu_object_close() - let go of an object with its programs and maps
  * @obj: object, or NULL

@@ -121,6 +121,8 @@ struct gpgpu_object {
 	struct btf *btf; /* or NULL */
 	struct source_line *lines; /* sorted; their names are the BTF's */
 	uint32_t num_lines;
+	char *formats; /* of printf(), print_format.h; NULL: none */
+	size_t formats_size;
 	bool loaded;
 };
 
@@ -313,6 +315,17 @@ int gpgpu_ext_damaged(const struct elf_file *elf);
  * Return: 0 or a negative errno that was noted.
  */
 int gpgpu_read_lines(const struct elf_file *elf, struct btf *btf, struct gpgpu_object *obj);
+
+/* print.c */
+
+/*
+ * gpgpu_read_formats() - read and check the formats of printf()
+ * @elf: parsed file
+ * @obj: out: formats, formats_size
+ *
+ * Return: 0 or a negative errno that was noted.
+ */
+int gpgpu_read_formats(const struct elf_file *elf, struct gpgpu_object *obj);
 
 /* map_values.c */
 

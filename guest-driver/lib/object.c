@@ -359,6 +359,8 @@ static int read_object(struct elf_file *elf, struct gpgpu_object *obj)
 		r = gpgpu_map_values(elf, btf, obj);
 	if (!r)
 		r = gpgpu_read_lines(elf, btf, obj);
+	if (!r)
+		r = gpgpu_read_formats(elf, obj);
 	obj->btf = btf;
 	return r;
 }
@@ -602,6 +604,7 @@ void gpgpu_object_close(struct gpgpu_object *obj)
 	}
 	btf__free(obj->btf);
 	free(obj->lines);
+	free(obj->formats);
 	free(obj->programs);
 	free(obj->maps);
 	free(obj->name);

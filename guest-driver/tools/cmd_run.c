@@ -182,9 +182,8 @@ static void fill_buffers(struct instance *in)
 	}
 }
 
-static void die_of_job(const struct instance *in, struct gpgpu_job *job)
+static void die_of_job(const struct instance *in, struct gpgpu_job *job, const char *why)
 {
-	char *why = xstrdup(gpgpu_error_message());
 	struct gpgpu_program_info info;
 	struct gpgpu_source source = { 0 };
 
@@ -194,6 +193,44 @@ static void die_of_job(const struct instance *in, struct gpgpu_job *job)
 	    source.file)
 		die("%s: %s, %s:%u", info.name, why, source.file, source.line);
 	die("%s: %s", info.name, why);
+}
+
+/* One line of standard error, with no command to the terminal that shows it. */
+static int show_line(void *opaque, const uint32_t item[3], const char *text)
+{
+	size_t length = strlen(text);
+	bool begins = true;
+
+	(void)opaque;
+	while (length && text[length - 1] == '\n')
+		length--;
+	for (size_t i = 0; i < length || begins; i++) {
+		if (begins)
+			fprintf(stderr, "[%u,%u,%u] ", item[0], item[1], item[2]);
+		begins = i < length && text[i] == '\n';
+		if (i < length)
+			fputc(text[i] == '\n' || text[i] == '\t' || (unsigned char)text[i] >= ' ' ? text[i]
+												  : '?',
+			      stderr);
+	}
+	fputc('\n', stderr);
+	return 0;
+}
+
+/* What the kernel has printed, and how much of it was lost. */
+static void show_lines(const struct instance *in)
+{
+	uint64_t dropped;
+	int r;
+
+	while ((r = gpgpu_object_lines(in->obj, show_line, NULL, 0)) > 0)
+		;
+	if (r < 0)
+		fprintf(stderr, "gpgpu: %s\n", gpgpu_error_message());
+	dropped = gpgpu_object_lines_dropped(in->obj);
+	if (dropped)
+		fprintf(stderr, "gpgpu: %s lines more were printed than there was room for\n",
+			grouped(dropped));
 }
 
 static void run_on(struct instance *in, const char *path)
@@ -211,8 +248,13 @@ static void run_on(struct instance *in, const char *path)
 	if (gpgpu_dispatch(in->prog, options.grid, options.group[0] ? options.group : NULL, in->values,
 			   num_arguments, NULL, &job))
 		die("%s", gpgpu_error_message());
-	if (gpgpu_job_wait(job, options.timeout, &in->result, NULL, 0))
-		die_of_job(in, job);
+	if (gpgpu_job_wait(job, options.timeout, &in->result, NULL, 0)) {
+		char *why = xstrdup(gpgpu_error_message());
+
+		show_lines(in);
+		die_of_job(in, job, why);
+	}
+	show_lines(in);
 	gpgpu_job_destroy(job);
 	in->load_ns = loaded - start;
 	in->fill_ns = filled - loaded;

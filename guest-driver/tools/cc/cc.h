@@ -63,6 +63,9 @@ void check_module(LLVMModuleRef module);
  */
 const char *prepare_module(LLVMModuleRef module);
 
+/* print_module() - calls of printf() to records in a ring buffer (print.c); reports what has no translation. */
+void print_module(LLVMModuleRef module);
+
 /*
  * lower_module() - floating point to integers and calls of helpers; reports what has no translation.
  *

@@ -6,6 +6,7 @@
  *  - nothing is contracted (devices would differ), and conversions to integers saturate rather than being undefined;
  *  - math functions are no builtins, or clang would fold sinf(1) by this machine's C library, which rounds otherwise than
  *    devices do;
+ *  - nor is printf(), or clang would make puts() of it;
  *  - no vectorisers: what they make for BPF, which has no vectors, is taken apart again; the device's compiler
  *    vectorises over work items;
  *  - long double has 128 bits, so that it is told apart from double, which is what it would be to BPF;
@@ -77,6 +78,7 @@ static void arguments(const struct options *options, const char *file, struct li
 		add_three(list, "-fno-builtin-", math_name(i), "");
 		add_three(list, "-fno-builtin-", math_name(i), "f");
 	}
+	add(list, "-fno-builtin-printf");
 	if (options->include) {
 		add(list, "-isystem");
 		add(list, options->include);

@@ -6,7 +6,7 @@
  *
  * How it works: clang makes LLVM IR for BPF (clang.c), which has everything that C has; what is not
  * possible on a device is refused (check.c); vectors are taken apart and functions that BPF cannot call are inlined
- * (prepare.c); floating point becomes integers of the same bits and calls of helpers (lower.c, math.c), which the
+ * (prepare.c); printf() becomes records (print.c); floating point becomes integers of the same bits and calls of helpers (lower.c, math.c), which the
  * device's compiler turns into instructions again; LLVM's BPF back end writes the object. Names and types stay in the
  * debug information that the back end makes BTF from.
  *
@@ -223,6 +223,8 @@ static int make_object(const struct options *options, const char *file)
 	check_module(module);
 	if (!report_count())
 		run_passes(module, prepare_module(module), machine);
+	if (!report_count())
+		print_module(module);
 	if (!report_count())
 		lower_module(module);
 	if (!report_count()) {
