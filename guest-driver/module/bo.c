@@ -20,6 +20,7 @@
 
 #include <drm/drm_drv.h>
 #include <drm/drm_gem.h>
+#include <drm/drm_prime.h>
 #include <drm/virtio_gpgpu_drm.h>
 
 #include "bo.h"
@@ -349,6 +350,17 @@ static int bo_mmap(struct drm_gem_object *gem, struct vm_area_struct *vma)
 	vm_flags_set(vma, VM_IO | VM_PFNMAP | VM_DONTEXPAND | VM_DONTDUMP);
 	vma->vm_page_prot = vm_get_page_prot(vma->vm_flags);
 	return 0;
+}
+
+/*
+ * Nor can the device reach memory that is not its own. DRM says -EINVAL to that, which is also what it says to a descriptor that
+ * is no dma-buf.
+ */
+struct drm_gem_object *vgpgpu_gem_import(struct drm_device *drm, struct dma_buf *dma_buf)
+{
+	struct drm_gem_object *gem = drm_gem_prime_import(drm, dma_buf);
+
+	return gem == ERR_PTR(-EINVAL) ? ERR_PTR(-EOPNOTSUPP) : gem;
 }
 
 /* Other devices cannot reach a buffer: its pages are the host's, not the guest's. */

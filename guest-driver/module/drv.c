@@ -203,6 +203,7 @@ static const struct drm_driver driver = {
 	.open		= vgpgpu_ctx_open,
 	.postclose	= vgpgpu_ctx_postclose,
 	.show_fdinfo	= vgpgpu_ctx_show_fdinfo,
+	.gem_prime_import = vgpgpu_gem_import,
 	.ioctls		= ioctls,
 	.num_ioctls	= ARRAY_SIZE(ioctls),
 	.fops		= &fops,

@@ -371,8 +371,10 @@ static void pump(struct vgpgpu_ctx *ctx, struct vgpgpu_timeline *tl, struct list
 		job->state = VGPGPU_JOB_SENT;
 		if (send)
 			job->sent_ns = ktime_get_ns();
-		if (!send || !vgpgpu_queue_add(job->queue, &job->req))
+		if (!send || !vgpgpu_queue_add(job->queue, &job->req)) {
+			job->sent_ns = 0;
 			list_add_tail(&job->fail_node, failed);
+		}
 	}
 	watch_head(tl);
 }

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/udmabuf.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -87,6 +88,40 @@ static void test_sharing(void)
 		munmap(map, 8192);
 	close(p.fd);
 	close(two);
+}
+
+/* A dma-buf of this machine's own memory. Return: its descriptor, or -1: the kernel has no such driver. */
+static int foreign_buffer(void)
+{
+	int driver = open("/dev/udmabuf", O_RDWR | O_CLOEXEC), memory, fd;
+	struct udmabuf_create create = { .flags = UDMABUF_FLAGS_CLOEXEC, .size = 8192 };
+
+	if (driver < 0)
+		return -1;
+	memory = memfd_create("foreign", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	must(ftruncate(memory, 8192));
+	must(fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK));
+	create.memfd = (uint32_t)memory;
+	fd = ioctl(driver, UDMABUF_CREATE, &create);
+	close(memory);
+	close(driver);
+	return fd;
+}
+
+static void test_foreign(void)
+{
+	int fd = node_open(), null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	struct drm_prime_handle p = { .fd = null };
+
+	is(call(fd, DRM_IOCTL_PRIME_FD_TO_HANDLE, &p), -EINVAL, "foreign: no dma-buf");
+	p.fd = foreign_buffer();
+	if (p.fd >= 0) {
+		is(call(fd, DRM_IOCTL_PRIME_FD_TO_HANDLE, &p), -EOPNOTSUPP,
+		   "foreign: another driver's dma-buf");
+		close(p.fd);
+	}
+	close(null);
+	close(fd);
 }
 
 /* Opens a file and leaves everything behind in it. */
@@ -263,6 +298,7 @@ void test_files(void)
 {
 	test_isolation();
 	test_sharing();
+	test_foreign();
 	test_closing();
 	test_crowd();
 	test_threads();
