@@ -12,6 +12,7 @@
  *
  * Threads: one struct gpgpu_device may be used by many threads at once; every other structure by one at a time.
  * A device is closed once the last thing made from it is gone, so the order of destruction does not matter.
+ * The child of a fork() uses nothing that was made before it: handles and the thread that calls back are its parent's.
  */
 #ifndef GPGPU_H
 #define GPGPU_H
@@ -1108,7 +1109,8 @@ int gpgpu_queue_create(struct gpgpu_device *dev, uint32_t order, struct gpgpu_qu
  * @queue: queue
  * @timeout_ns: nanoseconds, negative: no limit
  *
- * An empty job is sent behind the others, and waited for; so it takes a little also where all has ended.
+ * An empty job is sent behind the others, and waited for; so it takes a little also where all has ended, and where too many jobs
+ * are under way sending it takes until there is room, whatever the limit.
  *
  * Return: 0: all has ended, well or not; -ETIME: not yet; other negative errno.
  */
