@@ -15,28 +15,26 @@
 /* Unrolled first, nothing would see that it is a vector. */
 #define GP_AS_VECTOR _Pragma("clang loop unroll(disable)")
 
-#define GP_LANES_1(name)                                                           \
-	void gp_simd_##name(uint64_t *restrict to, const uint64_t *restrict a);    \
-	void gp_simd_##name(uint64_t *restrict to, const uint64_t *restrict a)     \
-	{                                                                          \
-		uint32_t i;                                                        \
-                                                                                   \
-		GP_AS_VECTOR                                                       \
-		for (i = 0; i < GP_SIMD; i++)                                      \
-			to[i] = (uint64_t)gp_helper_##name(NULL, a[i]);            \
+#define GP_LANES_1(name)                                                        \
+	void gp_simd_##name(uint64_t *restrict to, const uint64_t *restrict a); \
+	void gp_simd_##name(uint64_t *restrict to, const uint64_t *restrict a)  \
+	{                                                                       \
+		uint32_t i;                                                     \
+                                                                                \
+		GP_AS_VECTOR                                                    \
+		for (i = 0; i < GP_SIMD; i++)                                   \
+			to[i] = (uint64_t)gp_helper_##name(NULL, a[i]);         \
 	}
 
-#define GP_LANES_2(name)                                                           \
-	void gp_simd_##name(uint64_t *restrict to, const uint64_t *restrict a,     \
-			    const uint64_t *restrict b);                           \
-	void gp_simd_##name(uint64_t *restrict to, const uint64_t *restrict a,     \
-			    const uint64_t *restrict b)                            \
-	{                                                                          \
-		uint32_t i;                                                        \
-                                                                                   \
-		GP_AS_VECTOR                                                       \
-		for (i = 0; i < GP_SIMD; i++)                                      \
-			to[i] = (uint64_t)gp_helper_##name(NULL, a[i], b[i]);      \
+#define GP_LANES_2(name)                                                                                    \
+	void gp_simd_##name(uint64_t *restrict to, const uint64_t *restrict a, const uint64_t *restrict b); \
+	void gp_simd_##name(uint64_t *restrict to, const uint64_t *restrict a, const uint64_t *restrict b)  \
+	{                                                                                                   \
+		uint32_t i;                                                                                 \
+                                                                                                            \
+		GP_AS_VECTOR                                                                                \
+		for (i = 0; i < GP_SIMD; i++)                                                               \
+			to[i] = (uint64_t)gp_helper_##name(NULL, a[i], b[i]);                               \
 	}
 
 #else
