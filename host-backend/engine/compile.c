@@ -36,10 +36,10 @@
  * them) take 1 to 3 on a quiet host, and twice that where another thread shares the core. It is charged to the session
  * all the same (COMPILE_BURST_NS), and runs in a process of its own.
  */
-#define GPU_SECONDS	 20
-#define HERE		 "x86_64" /* engine->target of code for this machine */
-#define MAX_TWO_STEPS	 6000
-#define MAX_AGAIN	 256 /* programs of a session that wait for the second step; others keep the quick code */
+#define GPU_SECONDS   20
+#define HERE	      "x86_64" /* engine->target of code for this machine */
+#define MAX_TWO_STEPS 6000
+#define MAX_AGAIN     256 /* programs of a session that wait for the second step; others keep the quick code */
 
 struct gp_compiler {
 	pthread_mutex_t lock;

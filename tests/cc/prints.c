@@ -15,7 +15,10 @@ __attribute__((section("gpgpu/say"), used)) int say(struct arguments *arg)
 	float x = arg->x[i];
 
 	arg->returned[i] = printf("item %d%%: %g %8.3f|%-6s|%c %lld %#x %hhu\n", i - 3, x, x / 4.0,
-				  i & 1 ? "odd" : i & 2 ? "even" : "four", 'A' + i, -5000000000ll * i, 255u + i, 250 + i);
+				  i & 1	  ? "odd"
+				  : i & 2 ? "even"
+					  : "four",
+				  'A' + i, -5000000000ll * i, 255u + i, 250 + i);
 	if (i == 3)
 		printf("three\n");
 	return 0;

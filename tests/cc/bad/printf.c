@@ -16,6 +16,7 @@ __attribute__((section("gpgpu/k"), used)) int k(struct a *a)
 	printf("%d: %f\n", 1, a->x[0]); /* refused: printf: %f takes a double, which argument 3 is not */
 	printf("%99d\n", a->x[0]); /* refused: printf: a width over 64 */
 	printf("%k\n", a->x[0]); /* refused: printf: a conversion that is none of */
-	printf("%d%d%d%d%d%d%d%d%d%d%d%d%d\n", 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13); /* refused: printf: over 12 arguments */
+	printf("%d%d%d%d%d%d%d%d%d%d%d%d%d\n", /* refused: printf: over 12 arguments */
+	       1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13);
 	return 0;
 }
