@@ -150,7 +150,8 @@ static void s_movrel(struct wave *w, const struct uop *u)
 		return;
 	}
 	moved->code = (uint16_t)(moved->code + index);
-	at.sreads = at.swrites = 1;
+	at.sreads = at.src[0].kind == OPD_SGPR; /* not a constant */
+	at.swrites = 1;
 	at.sread[0] = (struct span){ .first = at.src[0].code, .count = at.src[0].size };
 	at.swrite[0] = (struct span){ .first = at.dst.code, .count = at.dst.size };
 	if (!isa_pending_check(w, &at))
