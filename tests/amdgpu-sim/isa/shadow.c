@@ -265,8 +265,8 @@ static bool exact_by_parts(const struct uop *u)
 {
 	unsigned int undef = u->sem->undef;
 
-	return !u->sext &&
-	       (undef == U_MOVE || undef == U_AND || undef == U_OR || undef == U_XOR || undef == U_ADD);
+	return !u->sext && (undef == U_MOVE || undef == U_AND || undef == U_OR || undef == U_XOR ||
+			    undef == U_ADD || undef == U_SHIFT);
 }
 
 static bool valu_before(struct wave *w, const struct uop *u)
@@ -512,8 +512,10 @@ static void valu_after(struct wave *w, const struct uop *u, uint64_t exec)
 		unsigned int reg = o->code + (o->acc ? 256u : 0);
 
 		part = o->size == 1 ? isa_part(u, &shift) : ~0u;
-		if (part != ~0u)
-			for (unsigned int k = 0; k < LANES; k++)
+		for (unsigned int k = 0; part != ~0u && k < LANES; k++)
+			if (u->sdwa && u->unused != 1 && exact_by_parts(u)) /* 1: the sign is repeated */
+				low[k] = low[k] << shift & part;
+			else
 				low[k] = low[k] ? ~0u : 0;
 		if (part != ~0u && u->sdwa && u->unused != 2)
 			part = ~0u;

@@ -159,6 +159,22 @@
 	v_and_b32_e32 v2, 0xffff, v4
 	global_store_dword v1, v2, s[0:1] offset:512
 	s_endpgm
+	snippet f_undefined_byte
+	v_lshlrev_b32_e32 v1, 2, v0
+	v_and_b32_e32 v4, 0xffff0000, v7
+	v_or_b32_e32 v4, 0x300, v4
+	v_mov_b32_e32 v5, 12
+	v_lshrrev_b32_sdwa v2, v5, v4 dst_sel:BYTE_1 dst_unused:UNUSED_PAD src0_sel:DWORD src1_sel:DWORD
+	global_store_dword v1, v2, s[0:1] offset:512
+	s_endpgm
+	snippet g_undefined_byte
+	v_lshlrev_b32_e32 v1, 2, v0
+	v_and_b32_e32 v4, 0xffff0000, v7
+	v_or_b32_e32 v4, 0x300, v4
+	v_mov_b32_e32 v5, 8
+	v_lshrrev_b32_sdwa v2, v5, v4 dst_sel:BYTE_1 dst_unused:UNUSED_PAD src0_sel:DWORD src1_sel:DWORD
+	global_store_dword v1, v2, s[0:1] offset:512
+	s_endpgm
 	snippet g_inactive
 	v_cmp_gt_u32_e32 vcc, 8, v0
 	s_and_saveexec_b64 s[2:3], vcc
