@@ -26,6 +26,7 @@
 #include <unistd.h>
 #include "cuda/private.h"
 #include "cuda/ptx_wire.h"
+#include "jit/message.h"
 
 #define START_SECONDS 60
 #define SOCKET_FD     3
@@ -98,7 +99,7 @@ static bool await(struct gp_ptx *ptx, uint32_t number, int seconds, struct gp_pt
 			return false;
 		if (got <= 0)
 			continue;
-		if (gp_fd_receive(ptx->socket, reply, sizeof(*reply), fd) != 1)
+		if (gp_message_receive(ptx->socket, reply, sizeof(*reply), fd, 1) != sizeof(*reply))
 			return false;
 		if (reply->magic == GP_PTX_MAGIC && reply->number == number) {
 			reply->why[sizeof(reply->why) - 1] = 0;
@@ -106,6 +107,7 @@ static bool await(struct gp_ptx *ptx, uint32_t number, int seconds, struct gp_pt
 		}
 		if (*fd >= 0)
 			close(*fd);
+		*fd = -1;
 	}
 	return false;
 }
@@ -160,17 +162,11 @@ void gp_ptx_free(struct gp_ptx *ptx)
 /* Return: a memory file with the text, or -1. */
 static int make_file(const char *text, size_t size)
 {
-	int fd = memfd_create("ptx", MFD_CLOEXEC);
+	int fd = gp_memory_file("ptx", false);
 
-	for (size_t at = 0; fd >= 0 && at < size;) {
-		ssize_t n = write(fd, text + at, size - at);
-
-		if (n > 0) {
-			at += (size_t)n;
-		} else if (n == 0 || errno != EINTR) {
-			close(fd);
-			fd = -1;
-		}
+	if (fd >= 0 && !gp_write_all(fd, text, size)) {
+		close(fd);
+		fd = -1;
 	}
 	return fd;
 }
@@ -209,7 +205,7 @@ void *gp_ptx_assemble(struct gp_ptx *ptx, const char *text, size_t size, uint32_
 	}
 	g_mutex_lock(&ptx->lock);
 	request.number = ++ptx->number ? ptx->number : ++ptx->number;
-	sent = gp_fd_send(ptx->socket, &request, sizeof(request), file);
+	sent = gp_message_send(ptx->socket, &request, sizeof(request), &file, 1) == sizeof(request);
 	close(file);
 	/* It says itself when its time is over; a little longer than that, for that. */
 	if (sent && await(ptx, request.number, GP_PTX_SECONDS + 15, &reply, &fd)) {

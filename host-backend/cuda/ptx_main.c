@@ -26,6 +26,7 @@
 #include <unistd.h>
 #include "cuda/driver.h"
 #include "cuda/ptx_wire.h"
+#include "jit/message.h"
 #include "jit/ptx_targets.h"
 #include "sanitized.h"
 
@@ -45,7 +46,7 @@ static void answer(uint32_t number, const char *why)
 	struct gp_ptx_reply reply = { .magic = GP_PTX_MAGIC, .number = number };
 
 	g_strlcpy(reply.why, why, sizeof(reply.why));
-	gp_fd_send(SOCKET_FD, &reply, sizeof(reply), -1);
+	gp_message_send(SOCKET_FD, &reply, sizeof(reply), NULL, 0);
 }
 
 /* ------------------------------------------------------------------- closed in */
@@ -169,14 +170,7 @@ static bool assemble(const struct gp_cuda *cuda, uint32_t sm, const char *text, 
 
 static bool seal(int fd, const void *bytes, size_t size)
 {
-	for (size_t at = 0; at < size;) {
-		ssize_t n = write(fd, (const char *)bytes + at, size - at);
-
-		if (n <= 0)
-			return false;
-		at += (size_t)n;
-	}
-	return !fcntl(fd, F_ADD_SEALS, GP_PTX_SEALS);
+	return gp_write_all(fd, bytes, size) && !fcntl(fd, F_ADD_SEALS, GP_PTX_SEALS);
 }
 
 /* What @file holds, with a zero behind it. Return: NULL where that cannot be. */
@@ -219,7 +213,7 @@ static void serve_one(const struct gp_cuda *cuda, const struct gp_ptx_request *r
 		else
 			g_strlcpy(reply.why, "the assembler has no memory for code", sizeof(reply.why));
 	}
-	gp_fd_send(SOCKET_FD, &reply, sizeof(reply), reply.size ? fd : -1);
+	gp_message_send(SOCKET_FD, &reply, sizeof(reply), &fd, reply.size ? 1 : 0);
 	if (fd >= 0)
 		close(fd);
 	if (state)
@@ -273,7 +267,7 @@ static void G_GNUC_NORETURN serve(const char *bus_id, int seconds, struct state 
 	char why[GP_MESSAGE] = "";
 	size_t size;
 	void *code;
-	int file, got;
+	int file;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	signal(SIGALRM, SIG_DFL);
@@ -293,7 +287,7 @@ static void G_GNUC_NORETURN serve(const char *bus_id, int seconds, struct state 
 	if (!cuda)
 		_exit(1);
 	state->ready = true;
-	while ((got = gp_fd_receive(SOCKET_FD, &request, sizeof(request), &file)) == 1) {
+	while (gp_message_receive(SOCKET_FD, &request, sizeof(request), &file, 1) == sizeof(request)) {
 		state->number = request.number;
 		setitimer(ITIMER_REAL, &limit, NULL);
 		serve_one(cuda, &request, file);

@@ -10,7 +10,6 @@
 #define GPGPU_CUDA_PTX_WIRE_H
 
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include "bpf/prog.h"
 
@@ -33,11 +32,5 @@ struct gp_ptx_reply {
 	uint32_t reserved;
 	char why[GP_MESSAGE]; /* there is none */
 };
-
-/* fds.c */
-/* gp_fd_send() - a message, with @fd where that is not -1. Return: whether it went. */
-bool gp_fd_send(int socket, const void *message, size_t size, int fd);
-/* gp_fd_receive() - a message of exactly @size bytes. @fd: out: what came with it, or -1. Return: 1; 0: the end; -1: no. */
-int gp_fd_receive(int socket, void *message, size_t size, int *fd);
 
 #endif

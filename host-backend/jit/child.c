@@ -19,6 +19,7 @@
 #include "jit/child.h"
 #include "jit/emit.h"
 #include "jit/kernels.h"
+#include "jit/message.h"
 #include "jit/sandbox.h"
 
 static int reply_fd;
@@ -30,7 +31,7 @@ static void answer(struct gp_jit_reply *reply, const int files[2])
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
 	reply->magic = GP_JIT_MAGIC;
 	reply->cpu_ns = (uint64_t)cpu.tv_sec * 1000000000u + (uint64_t)cpu.tv_nsec;
-	gp_jit_send(reply_fd, reply, sizeof(*reply), files, files ? (files[1] >= 0 ? 2 : 1) : 0);
+	gp_message_send(reply_fd, reply, sizeof(*reply), files, files ? (files[1] >= 0 ? 2 : 1) : 0);
 }
 
 static void on_fatal(const char *message)
@@ -99,7 +100,7 @@ static bool read_program(const struct gp_jit_request *request, int fd, struct gp
 
 static bool fill(int fd, const void *bytes, size_t size)
 {
-	return gp_jit_write(fd, bytes, size) && !fcntl(fd, F_ADD_SEALS, GP_JIT_SEALS);
+	return gp_write_all(fd, bytes, size) && !fcntl(fd, F_ADD_SEALS, GP_JIT_SEALS);
 }
 
 _Noreturn void gp_child_run(const struct gp_jit_request *request, int program, int reply)
@@ -118,9 +119,9 @@ _Noreturn void gp_child_run(const struct gp_jit_request *request, int program, i
 	signal(SIGSEGV, on_abort);
 	gp_emit_on_fatal(on_fatal);
 	/* The only files there will be. */
-	files[0] = gp_jit_memory_file("gpgpu-image", true);
+	files[0] = gp_memory_file("gpgpu-image", true);
 	if (prog.flags & GP_PROG_LINES)
-		files[1] = gp_jit_memory_file("gpgpu-lines", false);
+		files[1] = gp_memory_file("gpgpu-lines", false);
 	if (files[0] < 0 || ((prog.flags & GP_PROG_LINES) && files[1] < 0))
 		_exit(GP_CHILD_NO_MEMORY);
 	if (!gp_sandbox_enter(request->cpu_seconds, request->memory,

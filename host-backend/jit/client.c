@@ -26,6 +26,7 @@
 #include <unistd.h>
 #include <virtio_gpgpu.h>
 #include "jit/jit.h"
+#include "jit/message.h"
 #include "jit/wire.h"
 
 /*
@@ -185,14 +186,14 @@ static int serialise(const struct gp_prog *prog)
 				    .num_insns = prog->num_insns,
 				    .num_maps = prog->num_maps,
 				    .num_args = prog->num_args };
-	int fd = gp_jit_memory_file("gpgpu-program", false);
+	int fd = gp_memory_file("gpgpu-program", false);
 
 	if (fd < 0)
 		return -1;
 	memcpy(head.arg_kind, prog->arg_kind, sizeof(head.arg_kind));
-	if (gp_jit_write(fd, &head, sizeof(head)) &&
-	    gp_jit_write(fd, prog->maps, prog->num_maps * sizeof(*prog->maps)) &&
-	    gp_jit_write(fd, prog->insns, prog->num_insns * sizeof(*prog->insns)))
+	if (gp_write_all(fd, &head, sizeof(head)) &&
+	    gp_write_all(fd, prog->maps, prog->num_maps * sizeof(*prog->maps)) &&
+	    gp_write_all(fd, prog->insns, prog->num_insns * sizeof(*prog->insns)))
 		return fd;
 	close(fd);
 	return -1;
@@ -207,7 +208,7 @@ static bool ask(struct gp_jit *jit, const struct gp_jit_request *request, const 
 	for (int tries = 0; tries < 2 && !sent; tries++) {
 		if (jit->fd < 0 && (!jit->may_spawn || !spawn(jit, NULL)))
 			break;
-		sent = gp_jit_send(jit->fd, request, sizeof(*request), fds, 2) == sizeof(*request);
+		sent = gp_message_send(jit->fd, request, sizeof(*request), fds, 2) == sizeof(*request);
 		if (!sent)
 			bury(jit);
 	}
@@ -295,7 +296,7 @@ static struct gp_image *answer(struct gp_jit *jit, int fd, uint32_t flags, struc
 	/* The compiler keeps the limit itself; this is for one that is stuck. */
 	if (!wait_for(fd, jit->stop[1], GP_JIT_WALL_SECONDS(jit->cpu_seconds) + 5))
 		return refused(verdict, VIRTIO_GPGPU_R_COMPILE_LIMIT, "compiler: no answer in time");
-	n = gp_jit_receive(fd, &reply, sizeof(reply), files, 2);
+	n = gp_message_receive(fd, &reply, sizeof(reply), files, 2);
 	if (n <= 0) {
 		refused(verdict, VIRTIO_GPGPU_R_COMPILER, "compiler: its process died");
 	} else if (n != sizeof(reply) || reply.magic != GP_JIT_MAGIC ||

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * message.c - messages with descriptors, and memory files; shared by both ends of wire.h.
+ * message.c - messages with descriptors, and memory files; for both ends of the compiler's, the keeper's and the assembler's socket.
  */
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include "jit/wire.h"
+#include "jit/message.h"
 
 #define MAX_FDS 4
 
@@ -45,17 +45,17 @@ static ssize_t send_with(int fd, const void *bytes, size_t size, const int *fds,
 	return n;
 }
 
-ssize_t gp_jit_send(int fd, const void *bytes, size_t size, const int *fds, unsigned int num_fds)
+ssize_t gp_message_send(int fd, const void *bytes, size_t size, const int *fds, unsigned int num_fds)
 {
 	return send_with(fd, bytes, size, fds, num_fds, 0);
 }
 
-ssize_t gp_jit_try_send(int fd, const void *bytes, size_t size, const int *fds, unsigned int num_fds)
+ssize_t gp_message_try_send(int fd, const void *bytes, size_t size, const int *fds, unsigned int num_fds)
 {
 	return send_with(fd, bytes, size, fds, num_fds, MSG_DONTWAIT);
 }
 
-ssize_t gp_jit_receive(int fd, void *bytes, size_t size, int *fds, unsigned int num_fds)
+ssize_t gp_message_receive(int fd, void *bytes, size_t size, int *fds, unsigned int num_fds)
 {
 	struct iovec iov = { .iov_base = bytes, .iov_len = size };
 	union control control = { 0 };
@@ -85,10 +85,17 @@ ssize_t gp_jit_receive(int fd, void *bytes, size_t size, int *fds, unsigned int 
 				close(one);
 		}
 	}
-	return n;
+	if (!(msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))
+		return n;
+	for (unsigned int i = 0; i < got; i++) {
+		close(fds[i]);
+		fds[i] = -1;
+	}
+	errno = EMSGSIZE;
+	return -1;
 }
 
-int gp_jit_memory_file(const char *name, bool executable)
+int gp_memory_file(const char *name, bool executable)
 {
 	unsigned int flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
 	int fd = memfd_create(name, flags | (executable ? MFD_EXEC : MFD_NOEXEC_SEAL));
@@ -99,7 +106,7 @@ int gp_jit_memory_file(const char *name, bool executable)
 	return fd;
 }
 
-bool gp_jit_write(int fd, const void *bytes, size_t size)
+bool gp_write_all(int fd, const void *bytes, size_t size)
 {
 	const char *from = bytes;
 

@@ -59,20 +59,4 @@ static inline uint64_t gp_jit_prog_bytes(uint32_t num_maps, uint32_t num_insns)
 	       (uint64_t)num_insns * sizeof(struct bpf_insn);
 }
 
-/*
- * gp_jit_send() - send one message with descriptors (message.c). gp_jit_try_send() - if there is room for it now.
- * gp_jit_receive() - receive one; descriptors that do not come are -1, those that nobody expected are closed.
- *
- * Return: bytes, 0 at the end, or -1 with errno.
- */
-ssize_t gp_jit_send(int fd, const void *bytes, size_t size, const int *fds, unsigned int num_fds);
-ssize_t gp_jit_try_send(int fd, const void *bytes, size_t size, const int *fds, unsigned int num_fds);
-ssize_t gp_jit_receive(int fd, void *bytes, size_t size, int *fds, unsigned int num_fds);
-
-/* gp_jit_memory_file() - an unlinked file in memory that can be sealed. Return: descriptor, or -1. */
-int gp_jit_memory_file(const char *name, bool executable);
-
-/* gp_jit_write() - all of it. */
-bool gp_jit_write(int fd, const void *bytes, size_t size);
-
 #endif

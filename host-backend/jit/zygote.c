@@ -25,6 +25,7 @@
 #include <unistd.h>
 #include "jit/child.h"
 #include "jit/emit.h"
+#include "jit/message.h"
 #include "jit/sandbox.h"
 
 #define MAX_CHILDREN 16
@@ -123,7 +124,7 @@ static void reap(void)
 			if (!WIFEXITED(status) || WEXITSTATUS(status) != GP_CHILD_ANSWERED) {
 				gp_child_verdict(status, &reply.verdict);
 				/* An engine that brought a socket that is full has itself to blame; others wait. */
-				gp_jit_try_send(children[i].reply, &reply, sizeof(reply), NULL, 0);
+				gp_message_try_send(children[i].reply, &reply, sizeof(reply), NULL, 0);
 			}
 			close(children[i].reply);
 			children[i].pid = 0;
@@ -137,7 +138,7 @@ static bool serve(int fd)
 {
 	struct gp_jit_request request;
 	int fds[2];
-	ssize_t n = gp_jit_receive(fd, &request, sizeof(request), fds, 2);
+	ssize_t n = gp_message_receive(fd, &request, sizeof(request), fds, 2);
 	bool ok = n == sizeof(request) && request.magic == GP_JIT_MAGIC &&
 		  request.version == GP_JIT_VERSION && fds[0] >= 0 && fds[1] >= 0 && request.cpu_seconds &&
 		  request.cpu_seconds <= 3600 && request.memory <= 1ull << 40;

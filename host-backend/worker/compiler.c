@@ -17,60 +17,10 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "jit/message.h"
 #include "worker.h"
 
 #define MAX_TARGET 64
-
-/* Sends @fd (-1: none) with one byte. */
-static bool send_fd(int socket, int fd)
-{
-	char byte = fd >= 0;
-	union {
-		struct cmsghdr align;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} control = { 0 };
-	struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
-
-	if (fd >= 0) {
-		struct cmsghdr *cmsg;
-
-		msg.msg_control = control.bytes;
-		msg.msg_controllen = sizeof(control.bytes);
-		cmsg = CMSG_FIRSTHDR(&msg);
-		cmsg->cmsg_level = SOL_SOCKET;
-		cmsg->cmsg_type = SCM_RIGHTS;
-		cmsg->cmsg_len = CMSG_LEN(sizeof(int));
-		memcpy(CMSG_DATA(cmsg), &fd, sizeof(int));
-	}
-	return sendmsg(socket, &msg, MSG_NOSIGNAL) == 1;
-}
-
-static int receive_fd(int socket)
-{
-	char byte;
-	union {
-		struct cmsghdr align;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} control;
-	struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
-	struct msghdr msg = {
-		.msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = control.bytes,
-		.msg_controllen = sizeof(control.bytes),
-	};
-	struct cmsghdr *cmsg;
-	int fd;
-
-	if (recvmsg(socket, &msg, MSG_CMSG_CLOEXEC) != 1)
-		return -1;
-	cmsg = CMSG_FIRSTHDR(&msg);
-	if (!cmsg || cmsg->cmsg_type != SCM_RIGHTS || cmsg->cmsg_len != CMSG_LEN(sizeof(int)))
-		return -1;
-	memcpy(&fd, CMSG_DATA(cmsg), sizeof(int));
-	return fd;
-}
 
 /* In the compiler's process: @socket becomes its descriptor 3. */
 static void G_GNUC_NORETURN exec_compiler(const char *program, const char *target, int socket)
@@ -128,7 +78,9 @@ static void G_GNUC_NORETURN keep(const char *program, int control)
 	while (recv(control, target, sizeof(target) - 1, 0) > 0) {
 		int fd = start(program, target, &pid);
 
-		if (!send_fd(control, fd))
+		char started = fd >= 0;
+
+		if (gp_message_send(control, &started, 1, &fd, started) != 1)
 			break;
 		if (fd >= 0)
 			close(fd);
@@ -167,9 +119,10 @@ int compiler_connect(void *opaque, const char *target)
 	const char *message = target ? target : "";
 	int control = *(int *)opaque, fd = -1;
 	size_t size = strlen(message) + 1;
+	char started;
 
 	if (size < MAX_TARGET && send(control, message, size, MSG_NOSIGNAL) == (ssize_t)size)
-		fd = receive_fd(control);
+		gp_message_receive(control, &started, 1, &fd, 1);
 	log_line(fd >= 0 ? "started a compiler" : "cannot start a compiler");
 	return fd;
 }

@@ -24,6 +24,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "jit/message.h"
 #include "jit/wire.h"
 
 struct work {
@@ -74,7 +75,7 @@ static int ask(const struct work *work)
 	fds[1] = pair[1];
 	pthread_mutex_lock(&lock);
 	for (int tries = 0; tries < 2 && !sent && (compiler >= 0 || start()); tries++) {
-		sent = gp_jit_send(compiler, &work->request, sizeof(work->request), fds, 2) > 0;
+		sent = gp_message_send(compiler, &work->request, sizeof(work->request), fds, 2) > 0;
 		if (!sent) {
 			close(compiler);
 			compiler = -1;
@@ -119,9 +120,9 @@ static char *place(const struct work *work)
 /* A memory file as the compiler makes them. Return: its descriptor, or -1. */
 static int sealed(const char *bytes, size_t size, bool code)
 {
-	int fd = gp_jit_memory_file(code ? "gpgpu-image" : "gpgpu-lines", code);
+	int fd = gp_memory_file(code ? "gpgpu-image" : "gpgpu-lines", code);
 
-	if (fd >= 0 && gp_jit_write(fd, bytes, size) && !fcntl(fd, F_ADD_SEALS, GP_JIT_SEALS))
+	if (fd >= 0 && gp_write_all(fd, bytes, size) && !fcntl(fd, F_ADD_SEALS, GP_JIT_SEALS))
 		return fd;
 	if (fd >= 0)
 		close(fd);
@@ -180,7 +181,7 @@ static void *serve(void *opaque)
 
 	if (!path || !recall(path, &reply, fds)) {
 		from = ask(work);
-		n = from >= 0 ? gp_jit_receive(from, &reply, sizeof(reply), fds, 2) : 0;
+		n = from >= 0 ? gp_message_receive(from, &reply, sizeof(reply), fds, 2) : 0;
 		if (path && n == sizeof(reply) && reply.verdict.status == VIRTIO_GPGPU_S_OK && fds[0] >= 0)
 			keep(path, &reply, fds);
 		if (from >= 0)
@@ -188,7 +189,7 @@ static void *serve(void *opaque)
 	}
 	/* Who gets nothing reads the end of the connection: the compiler died. */
 	if (n > 0)
-		gp_jit_send(work->answer, &reply, (size_t)n, fds, (fds[0] >= 0) + (fds[1] >= 0));
+		gp_message_send(work->answer, &reply, (size_t)n, fds, (fds[0] >= 0) + (fds[1] >= 0));
 	for (int i = 0; i < 2; i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
@@ -234,7 +235,7 @@ int main(int argc, char **argv)
 	}
 	fcntl(fd, F_SETFD, FD_CLOEXEC);
 	g_mkdir_with_parents(FOLDER, 0755);
-	while ((n = gp_jit_receive(fd, &request, sizeof(request), fds, 2)) > 0) {
+	while ((n = gp_message_receive(fd, &request, sizeof(request), fds, 2)) > 0) {
 		if (n == sizeof(request) && request.magic == GP_JIT_MAGIC &&
 		    request.version == GP_JIT_VERSION && fds[0] >= 0 && fds[1] >= 0) {
 			take(&request, fds);

@@ -20,6 +20,7 @@
 #include <unistd.h>
 #include "asm.h"
 #include "jit/jit.h"
+#include "jit/message.h"
 #include "jit/wire.h"
 #include "sanitized.h"
 #include "virtio_gpgpu.h"
@@ -326,7 +327,7 @@ START_TEST(test_bad_request)
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, files), 0);
 	zygote = spawn("--fd", "3", pair[1]);
 	close(pair[1]);
-	fds[0] = gp_jit_memory_file("test", false);
+	fds[0] = gp_memory_file("test", false);
 	fds[1] = files[1];
 	switch (_i) {
 	case 0:
@@ -343,11 +344,11 @@ START_TEST(test_bad_request)
 		break;
 	}
 	if (_i == 4)
-		ck_assert_int_gt(gp_jit_send(pair[0], &request, sizeof(request), fds, 1), 0);
+		ck_assert_int_gt(gp_message_send(pair[0], &request, sizeof(request), fds, 1), 0);
 	else if (_i == 5)
-		ck_assert_int_gt(gp_jit_send(pair[0], &request, 3, fds, 2), 0);
+		ck_assert_int_gt(gp_message_send(pair[0], &request, 3, fds, 2), 0);
 	else
-		ck_assert_int_gt(gp_jit_send(pair[0], &request, sizeof(request), fds, 2), 0);
+		ck_assert_int_gt(gp_message_send(pair[0], &request, sizeof(request), fds, 2), 0);
 	ck_assert_int_eq(exit_status(zygote), 0);
 	close(fds[0]);
 	close(files[0]);
@@ -374,19 +375,20 @@ START_TEST(test_bad_program)
 	close(pair[1]);
 	for (size_t i = 0; i < COUNT(heads) + 2; i++) {
 		ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, answer), 0);
-		fds[0] = gp_jit_memory_file("test", false);
+		fds[0] = gp_memory_file("test", false);
 		fds[1] = answer[1];
 		request.size = sizeof(heads[0]) + 8;
 		if (i < COUNT(heads)) {
-			ck_assert(gp_jit_write(fds[0], &heads[i], sizeof(heads[i])));
-			ck_assert(gp_jit_write(fds[0], pass, 8));
+			ck_assert(gp_write_all(fds[0], &heads[i], sizeof(heads[i])));
+			ck_assert(gp_write_all(fds[0], pass, 8));
 		} else if (i == COUNT(heads)) {
 			request.size = UINT64_MAX;
 		} /* else: an empty file */
-		ck_assert_int_gt(gp_jit_send(pair[0], &request, sizeof(request), fds, 2), 0);
+		ck_assert_int_gt(gp_message_send(pair[0], &request, sizeof(request), fds, 2), 0);
 		close(fds[0]);
 		close(fds[1]);
-		ck_assert_int_eq(gp_jit_receive(answer[0], &reply, sizeof(reply), &none, 1), sizeof(reply));
+		ck_assert_int_eq(gp_message_receive(answer[0], &reply, sizeof(reply), &none, 1),
+				 sizeof(reply));
 		ck_assert_int_eq(none, -1);
 		ck_assert_uint_eq(reply.verdict.reason, VIRTIO_GPGPU_R_COMPILER);
 		close(answer[0]);
@@ -452,9 +454,9 @@ START_TEST(test_listen_full)
 	while (send(ends[0], &request, sizeof(request), MSG_DONTWAIT) > 0)
 		;
 	/* No program at all, so that the zygote has to answer. */
-	fds[0] = gp_jit_memory_file("nothing", false);
+	fds[0] = gp_memory_file("nothing", false);
 	fds[1] = ends[0];
-	ck_assert_int_eq(gp_jit_send(others[0], &request, sizeof(request), fds, 2), sizeof(request));
+	ck_assert_int_eq(gp_message_send(others[0], &request, sizeof(request), fds, 2), sizeof(request));
 	usleep(100000);
 	options.fd = others[1];
 	jit = gp_jit_new(&options, NULL);
@@ -484,9 +486,9 @@ static void *liar(void *opaque)
 	size_t size = sizeof(reply);
 	uint8_t code[4096] = { 0xc3 };
 
-	gp_jit_receive(fd, &request, sizeof(request), fds, 2);
-	image = gp_jit_memory_file("image", true);
-	gp_jit_write(image, code, sizeof(code));
+	gp_message_receive(fd, &request, sizeof(request), fds, 2);
+	image = gp_memory_file("image", true);
+	gp_write_all(image, code, sizeof(code));
 	/* clang-format off */
 	switch (lie) {
 	case MAGIC: reply.magic = 1; break;
@@ -502,7 +504,7 @@ static void *liar(void *opaque)
 	else if (lie != NOT_SEALED)
 		fcntl(image, F_ADD_SEALS, GP_JIT_SEALS);
 	if (lie != HANGS_UP)
-		gp_jit_send(fds[1], &reply, size, &image, lie != NO_IMAGE);
+		gp_message_send(fds[1], &reply, size, &image, lie != NO_IMAGE);
 	close(image);
 	close(fds[0]);
 	close(fds[1]);
@@ -790,6 +792,27 @@ START_TEST(test_speculation_index)
 }
 END_TEST
 
+/* A message that is longer than what is wanted is none, and what came with it is closed. */
+START_TEST(test_long_message)
+{
+	int pair[2], sent = open("/dev/null", O_RDONLY | O_CLOEXEC), got = sent;
+	char bytes[8] = { 0 };
+
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+	ck_assert_int_eq(gp_message_send(pair[0], bytes, 8, &sent, 1), 8);
+	ck_assert_int_eq(gp_message_receive(pair[1], bytes, 4, &got, 1), -1);
+	ck_assert_int_eq(errno, EMSGSIZE);
+	ck_assert_int_eq(got, -1);
+	ck_assert_int_eq(gp_message_send(pair[0], bytes, 8, &sent, 1), 8);
+	ck_assert_int_eq(gp_message_receive(pair[1], bytes, 8, &got, 1), 8);
+	ck_assert_int_ge(got, 0);
+	close(got);
+	close(sent);
+	close(pair[0]);
+	close(pair[1]);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("jit");
@@ -799,6 +822,7 @@ int main(void)
 
 	signal(SIGPIPE, SIG_IGN);
 	tcase_set_timeout(tcase, 120);
+	tcase_add_test(tcase, test_long_message);
 	tcase_add_test(tcase, test_compiles);
 	tcase_add_test(tcase, test_refuses);
 	tcase_add_test(tcase, test_many_at_once);

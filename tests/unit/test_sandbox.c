@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "jit/sandbox.h"
+#include "jit/message.h"
 #include "jit/wire.h"
 
 enum { NO_SANDBOX = 100, NO_FILE, ALLOWED = 0 }; /* exit statuses; else an errno */
@@ -87,7 +88,7 @@ static int try_image(int file)
 {
 	void *code = mmap(NULL, GP_JIT_MAX_CODE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	return code == MAP_FAILED ? errno : gp_jit_write(file, code, GP_JIT_MAX_CODE) ? ALLOWED : errno;
+	return code == MAP_FAILED ? errno : gp_write_all(file, code, GP_JIT_MAX_CODE) ? ALLOWED : errno;
 }
 
 static int try_more_than_an_image(int file)
@@ -127,7 +128,7 @@ static const struct row {
 START_TEST(test_row)
 {
 	const struct row *row = &rows[_i];
-	int file = gp_jit_memory_file("image", true), status;
+	int file = gp_memory_file("image", true), status;
 	pid_t pid;
 
 	ck_assert_int_ge(file, 0);
