@@ -8,17 +8,12 @@
  * this program writes with --write. The examples are arguments.
  */
 #include <check.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "bpf/groups.h"
+#include "images.h"
 #include "isa.h"
 #include "listing.h"
-#include "programs.h"
-
-#define MAX_PROGRAMS 32
-#define MAX_IMAGES   (MAX_PROGRAMS * 16)
 
 /* By AMDGPUUsage.rst: waves of our choice, how scratch is reached, what the descriptor's words say. */
 static const struct expected {
@@ -51,88 +46,16 @@ static const struct expected {
  */
 #define SMALL_INSNS 600
 
-static struct program programs[MAX_PROGRAMS];
-static size_t num_programs;
-
-struct made {
-	const struct expected *want;
-	const struct gp_generation *gen;
-	const struct program *program; /* NULL: a kernel that is no program's */
-	enum gp_kernel kernel;
-	struct gp_image *image;
-	struct gp_verdict verdict;
-};
-static struct made made[MAX_IMAGES];
-static size_t num_made;
-
-static const char *name_of(const struct made *m)
+static bool wanted(const struct program *program, const void *row)
 {
-	return m->program ? m->program->name : m->kernel == GP_KERNEL_COPY ? "(copies)" : "(map operations)";
+	const struct expected *want = row;
+
+	return want->every || getenv("GPGPU_EVERY_PROGRAM") || program->prog.num_insns <= SMALL_INSNS;
 }
 
-/* ---------------------------------------------------------------- compiling */
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static size_t next;
-
-static void plan(void)
+static const struct gp_generation *generation_of(const struct made *m)
 {
-	for (size_t e = 0; e < NUM_EXPECTED; e++) {
-		for (size_t p = 0; p < num_programs; p++)
-			if (expected[e].every || getenv("GPGPU_EVERY_PROGRAM") ||
-			    programs[p].prog.num_insns <= SMALL_INSNS)
-				made[num_made++] =
-					(struct made){ .want = &expected[e], .program = &programs[p] };
-		for (int k = GP_KERNEL_MAP_OPS; k <= GP_KERNEL_COPY; k++)
-			made[num_made++] = (struct made){ .want = &expected[e], .kernel = (enum gp_kernel)k };
-	}
-	for (size_t i = 0; i < num_made; i++)
-		made[i].gen = gp_generation_find(made[i].want->name);
-}
-
-static void *compile_some(void *opaque)
-{
-	const struct gp_generation *gen = NULL;
-	struct gp_jit *jit = NULL;
-
-	for (;;) {
-		struct made *m = NULL;
-
-		pthread_mutex_lock(&lock);
-		if (next < num_made)
-			m = &made[next++];
-		pthread_mutex_unlock(&lock);
-		if (!m)
-			break;
-		if (m->gen != gen) {
-			struct gp_jit_options options = { .program = getenv("GPGPU_JIT"),
-							  .fd = -1,
-							  .cpu_seconds = 120,
-							  .memory = 2ull << 30,
-							  .target = m->want->name };
-
-			gp_jit_free(jit);
-			gen = m->gen;
-			jit = gp_jit_new(&options, NULL);
-			if (!jit)
-				abort();
-		}
-		m->image = m->program ? gp_jit_compile(jit, &m->program->prog, &m->verdict)
-				      : gp_jit_kernel(jit, m->kernel, &m->verdict);
-	}
-	gp_jit_free(jit);
-	return NULL;
-}
-
-static void compile_all(void)
-{
-	pthread_t thread;
-
-	plan();
-	if (pthread_create(&thread, NULL, compile_some, NULL))
-		abort();
-	compile_some(NULL);
-	pthread_join(thread, NULL);
+	return gp_generation_find(m->target);
 }
 
 /* ------------------------------------------------------------------- tests */
@@ -159,31 +82,9 @@ START_TEST(table_is_whole)
 }
 END_TEST
 
-/* Whether it needs its group's other items, which is not built for GPUs. */
-static bool is_grouped(const struct program *program)
-{
-	struct gp_group_needs needs = { 0 };
-
-	if (program)
-		gp_group_find(program->prog.insns, program->prog.num_insns, &needs);
-	return needs.any;
-}
-
 START_TEST(all_compile)
 {
-	size_t compiled = 0;
-
-	for (size_t i = 0; i < num_made; i++) {
-		if (is_grouped(made[i].program)) {
-			ck_assert_ptr_null(made[i].image);
-			ck_assert_ptr_nonnull(strstr(made[i].verdict.message, "not built for GPUs"));
-			continue;
-		}
-		compiled++;
-		ck_assert_msg(made[i].image, "%s for %s: %s", name_of(&made[i]), made[i].want->name,
-			      made[i].verdict.message);
-	}
-	ck_assert_uint_ge(compiled, 12 * NUM_EXPECTED);
+	ck_assert_uint_ge(images_check(), 12 * NUM_EXPECTED);
 }
 END_TEST
 
@@ -192,7 +93,8 @@ START_TEST(descriptors)
 {
 	for (size_t i = 0; i < num_made; i++) {
 		const struct made *m = &made[i];
-		const struct expected *want = m->want;
+		const struct expected *want = m->row;
+		const struct gp_generation *gen = generation_of(m);
 		const struct gp_image *image = m->image;
 		uint32_t rsrc1, rsrc2, user, properties;
 		int64_t code;
@@ -246,10 +148,10 @@ START_TEST(descriptors)
 		ck_assert_uint_eq(rsrc2 >> 1 & 0x1f, want->user_15 ? 15 : user);
 		ck_assert_uint_eq(rsrc2 >> 6, 1u << 1); /* the group's x, nothing else */
 
-		ck_assert_uint_eq(rsrc1 & ~m->gen->rsrc1, 0);
-		ck_assert_uint_eq(rsrc2 & ~m->gen->rsrc2, 0);
-		ck_assert_uint_eq(word(image, 44) & ~m->gen->rsrc3, 0);
-		ck_assert_uint_eq(properties & ~(uint32_t)m->gen->properties, 0);
+		ck_assert_uint_eq(rsrc1 & ~gen->rsrc1, 0);
+		ck_assert_uint_eq(rsrc2 & ~gen->rsrc2, 0);
+		ck_assert_uint_eq(word(image, 44) & ~gen->rsrc3, 0);
+		ck_assert_uint_eq(properties & ~(uint32_t)gen->properties, 0);
 	}
 }
 END_TEST
@@ -259,7 +161,7 @@ START_TEST(stacks_stay_in_registers)
 	for (size_t i = 0; i < num_made; i++)
 		if (made[i].image && made[i].program)
 			ck_assert_msg(!made[i].image->scratch_bytes, "%s for %s: %u bytes of scratch",
-				      name_of(&made[i]), made[i].want->name, made[i].image->scratch_bytes);
+				      image_name(&made[i]), made[i].target, made[i].image->scratch_bytes);
 }
 END_TEST
 
@@ -272,10 +174,10 @@ START_TEST(spaces_are_known)
 
 		if (!made[i].image || !made[i].program)
 			continue;
-		lines = listing_make(made[i].image, made[i].gen, &count);
+		lines = listing_make(made[i].image, generation_of(&made[i]), &count);
 		for (size_t l = 0; l < count; l++)
 			ck_assert_msg(strncmp(lines[l].text, "flat_", 5) && strcmp(lines[l].text, "?"),
-				      "%s for %s at %#x: %s", name_of(&made[i]), made[i].want->name,
+				      "%s for %s at %#x: %s", image_name(&made[i]), made[i].target,
 				      lines[l].at, lines[l].text);
 		ck_assert_uint_gt(count, 20);
 		free(lines);
@@ -310,7 +212,7 @@ static bool agrees(const struct made *m, enum sim_gfx gfx, const struct listing_
 
 	if (n && !strcmp(text, line->text) && runs)
 		return true;
-	fprintf(stderr, "%s for %s at %#x: '%s', the simulator's '%s'%s\n", name_of(m), m->want->name,
+	fprintf(stderr, "%s for %s at %#x: '%s', the simulator's '%s'%s\n", image_name(m), m->target,
 		line->at, line->text, text, runs ? "" : ", which it does not execute");
 	return false;
 }
@@ -322,13 +224,13 @@ START_TEST(simulator_agrees)
 	size_t total = 0;
 
 	for (size_t i = 0; i < num_made; i++) {
-		int gfx = simulated(made[i].want->name);
+		int gfx = simulated(made[i].target);
 		struct listing_line *lines;
 		size_t count;
 
 		if (!made[i].image || gfx < 0)
 			continue;
-		lines = listing_make(made[i].image, made[i].gen, &count);
+		lines = listing_make(made[i].image, generation_of(&made[i]), &count);
 		for (size_t l = 0; l < count && wrong < 20; l++)
 			wrong += !agrees(&made[i], (enum sim_gfx)gfx, &lines[l]);
 		total += count;
@@ -378,7 +280,7 @@ START_TEST(nothing_grows)
 			const struct cost *cost = &costs[c];
 
 			if (strcmp(cost->program, made[i].program->name) ||
-			    strcmp(cost->target, made[i].want->name))
+			    strcmp(cost->target, made[i].target))
 				continue;
 			found++;
 			ck_assert_msg(image->vgprs <= cost->vgprs + cost->vgprs * SLACK_PERCENT / 100 &&
@@ -411,26 +313,10 @@ static int write_costs(const char *path)
 		"a SIMD that the\n# VGPRs leave room for. Written by test_codegen --write FILE OBJECT...\n");
 	for (size_t i = 0; i < num_made; i++)
 		if (made[i].image && made[i].program)
-			fprintf(file, "%-24s %-8s %4u %4u %6u %3u\n", made[i].program->name,
-				made[i].want->name, made[i].image->vgprs, made[i].image->scratch_bytes,
-				made[i].image->code_bytes,
-				gp_generation_waves(made[i].gen, made[i].image->vgprs));
+			fprintf(file, "%-24s %-8s %4u %4u %6u %3u\n", made[i].program->name, made[i].target,
+				made[i].image->vgprs, made[i].image->scratch_bytes, made[i].image->code_bytes,
+				gp_generation_waves(generation_of(&made[i]), made[i].image->vgprs));
 	return fclose(file) != 0;
-}
-
-static void read_programs(int argc, char **argv)
-{
-	for (int i = 1; i < argc; i++) {
-		size_t count;
-		struct program *read = programs_read(argv[i], &count);
-
-		for (size_t p = 0; p < count; p++) {
-			if (num_programs == MAX_PROGRAMS)
-				abort();
-			programs[num_programs++] = read[p];
-		}
-		free(read);
-	}
 }
 
 int main(int argc, char **argv)
@@ -446,12 +332,14 @@ int main(int argc, char **argv)
 		argc -= 2;
 		argv += 2;
 	}
-	read_programs(argc, argv);
+	images_read(argc, argv);
 	if (num_programs < 5) {
 		fprintf(stderr, "usage: test_codegen [--write FILE] OBJECT...\n");
 		return 1;
 	}
-	compile_all();
+	for (size_t e = 0; e < NUM_EXPECTED; e++)
+		images_plan(expected[e].name, &expected[e], wanted);
+	images_compile();
 	if (table && (write_costs(table) || setenv("GPGPU_COST", table, 1)))
 		return 1;
 	tcase_set_timeout(tc, 0);
@@ -467,11 +355,6 @@ int main(int argc, char **argv)
 	srunner_run_all(runner, CK_NORMAL);
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);
-	for (size_t i = 0; i < num_made; i++)
-		gp_image_unref(made[i].image);
-	for (size_t i = 0; i < num_programs; i++) {
-		free((void *)programs[i].prog.insns);
-		free((void *)programs[i].prog.maps);
-	}
+	images_free();
 	return failed != 0;
 }

@@ -8,19 +8,14 @@
  * not from our table. By hand, --dump DIR writes each image to DIR/TARGET-PROGRAM.ptx, for an assembler.
  */
 #include <check.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <virtio_gpgpu.h>
-#include "amdgpu/programs.h"
-#include "bpf/groups.h"
+#include "amdgpu/images.h"
 #include "jit/jit.h"
 #include "jit/ptx_targets.h"
 #include "ptx_scan.h"
-
-#define MAX_PROGRAMS 64
-#define MAX_IMAGES   (MAX_PROGRAMS * 8)
 
 /* PTX ISA 8.5, directives .version and .target: the processor is known from this version on. */
 static const struct expected {
@@ -50,19 +45,7 @@ static const char *const loops[] = { "mandelbrot", "matmul" };
 /* Whose data are words, all of them. */
 static const char *const aligned[] = { "saxpy", "matmul" };
 
-static struct program programs[MAX_PROGRAMS];
-static size_t num_programs;
-
-struct made {
-	const struct expected *want;
-	const struct program *program; /* NULL: a kernel that is no program's */
-	enum gp_kernel kernel;
-	struct gp_image *image;
-	struct gp_verdict verdict;
-	struct ptx_scan scan;
-};
-static struct made made[MAX_IMAGES];
-static size_t num_made;
+static struct ptx_scan scans[MAX_IMAGES]; /* of made[] */
 
 static bool among(const char *const *names, size_t count, const char *name)
 {
@@ -73,76 +56,12 @@ static bool among(const char *const *names, size_t count, const char *name)
 }
 #define AMONG(list, name) among(list, sizeof(list) / sizeof(*(list)), name)
 
-static const char *name_of(const struct made *m)
+static bool wanted(const struct program *program, const void *row)
 {
-	return m->program ? m->program->name : m->kernel == GP_KERNEL_COPY ? "(copies)" : "(map operations)";
-}
+	const struct expected *want = row;
 
-/* ---------------------------------------------------------------- compiling */
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static size_t next;
-
-static void plan(void)
-{
-	bool all = getenv("GPGPU_EVERY_PROGRAM");
-
-	for (size_t e = 0; e < NUM_EXPECTED; e++) {
-		for (size_t p = 0; p < num_programs; p++)
-			if (all || (expected[e].every ? !AMONG(slow, programs[p].name)
-						      : AMONG(few, programs[p].name)))
-				made[num_made++] =
-					(struct made){ .want = &expected[e], .program = &programs[p] };
-		for (int k = GP_KERNEL_MAP_OPS; k <= GP_KERNEL_COPY; k++)
-			made[num_made++] = (struct made){ .want = &expected[e], .kernel = (enum gp_kernel)k };
-	}
-}
-
-static void *compile_some(void *opaque)
-{
-	const struct expected *want = NULL;
-	struct gp_jit *jit = NULL;
-
-	for (;;) {
-		struct made *m = NULL;
-
-		pthread_mutex_lock(&lock);
-		if (next < num_made)
-			m = &made[next++];
-		pthread_mutex_unlock(&lock);
-		if (!m)
-			break;
-		if (m->want != want) {
-			struct gp_jit_options options = { .program = getenv("GPGPU_JIT"),
-							  .fd = -1,
-							  .cpu_seconds = 120,
-							  .memory = 2ull << 30,
-							  .target = m->want->name };
-
-			gp_jit_free(jit);
-			want = m->want;
-			jit = gp_jit_new(&options, NULL);
-			if (!jit)
-				abort();
-		}
-		m->image = m->program ? gp_jit_compile(jit, &m->program->prog, &m->verdict)
-				      : gp_jit_kernel(jit, m->kernel, &m->verdict);
-		if (m->image)
-			ptx_scan(m->image, &m->scan);
-	}
-	gp_jit_free(jit);
-	return NULL;
-}
-
-static void compile_all(void)
-{
-	pthread_t thread;
-
-	plan();
-	if (pthread_create(&thread, NULL, compile_some, NULL))
-		abort();
-	compile_some(NULL);
-	pthread_join(thread, NULL);
+	return getenv("GPGPU_EVERY_PROGRAM") ||
+	       (want->every ? !AMONG(slow, program->name) : AMONG(few, program->name));
 }
 
 static void dump(const char *dir)
@@ -154,13 +73,13 @@ static void dump(const char *dir)
 		FILE *to;
 
 		if (!m->image) {
-			fprintf(stderr, "%s for %s: %s\n", name_of(m), m->want->name, m->verdict.message);
+			fprintf(stderr, "%s for %s: %s\n", image_name(m), m->target, m->verdict.message);
 			continue;
 		}
-		printf("%-44s %-6s %8u bytes %7.1f ms, scratch %u, generic %u, functions %u\n", name_of(m),
-		       m->want->name, m->image->code_bytes, (double)m->image->cpu_ns / 1e6,
-		       m->image->scratch_bytes, m->scan.generic, m->scan.functions);
-		snprintf(path, sizeof(path), "%s/%s-%s.ptx", dir, m->want->name, name_of(m));
+		printf("%-44s %-6s %8u bytes %7.1f ms, scratch %u, generic %u, functions %u\n", image_name(m),
+		       m->target, m->image->code_bytes, (double)m->image->cpu_ns / 1e6,
+		       m->image->scratch_bytes, scans[i].generic, scans[i].functions);
+		snprintf(path, sizeof(path), "%s/%s-%s.ptx", dir, m->target, image_name(m));
 		to = fopen(path, "w");
 		if (!to || fwrite(m->image->code, m->image->code_bytes - 1, 1, to) != 1 || fclose(to))
 			perror(path);
@@ -195,31 +114,9 @@ START_TEST(table_is_whole)
 }
 END_TEST
 
-/* Whether it needs its group's other items, which is not built for GPUs. */
-static bool is_grouped(const struct program *program)
-{
-	struct gp_group_needs needs = { 0 };
-
-	if (program)
-		gp_group_find(program->prog.insns, program->prog.num_insns, &needs);
-	return needs.any;
-}
-
 START_TEST(all_compile)
 {
-	size_t compiled = 0;
-
-	for (size_t i = 0; i < num_made; i++) {
-		if (is_grouped(made[i].program)) {
-			ck_assert_ptr_null(made[i].image);
-			ck_assert_ptr_nonnull(strstr(made[i].verdict.message, "not built for GPUs"));
-			continue;
-		}
-		compiled++;
-		ck_assert_msg(made[i].image, "%s for %s: %s", name_of(&made[i]), made[i].want->name,
-			      made[i].verdict.message);
-	}
-	ck_assert_uint_ge(compiled, 10 + 4 * NUM_EXPECTED);
+	ck_assert_uint_ge(images_check(), 10 + 4 * NUM_EXPECTED);
 }
 END_TEST
 
@@ -227,8 +124,9 @@ END_TEST
 START_TEST(images_are_text)
 {
 	for (size_t i = 0; i < num_made; i++) {
+		const struct expected *row = made[i].row;
 		const struct gp_image *image = made[i].image;
-		const struct ptx_scan *scan = &made[i].scan;
+		const struct ptx_scan *scan = &scans[i];
 		static const char kernel[] = ".visible .entry gp_kernel(\n"
 					     "\t.param .u64 gp_kernel_param_0,\n"
 					     "\t.param .align 8 .b8 gp_kernel_param_1[%zu]\n"
@@ -241,14 +139,14 @@ START_TEST(images_are_text)
 		ck_assert_int_eq(image->kind, GP_IMAGE_PTX);
 		ck_assert_uint_eq(image->entry, 0);
 		ck_assert_uint_eq(strlen(image->code) + 1, image->code_bytes);
-		ck_assert_str_eq(scan->target, made[i].want->name);
+		ck_assert_str_eq(scan->target, made[i].target);
 		/* 6.3 is what we need ourselves. */
-		ck_assert_uint_eq(scan->version, made[i].want->since > 63 ? made[i].want->since : 63);
+		ck_assert_uint_eq(scan->version, row->since > 63 ? row->since : 63);
 		ck_assert_ptr_nonnull(strstr(image->code, ".address_size 64\n"));
 		ck_assert_uint_eq(scan->kernels, 1);
 		snprintf(want, sizeof(want), kernel, sizeof(struct gp_launch));
 		ck_assert_ptr_nonnull(strstr(image->code, want));
-		ck_assert_msg(!scan->undefined, "%s for %s calls %s", name_of(&made[i]), made[i].want->name,
+		ck_assert_msg(!scan->undefined, "%s for %s calls %s", image_name(&made[i]), made[i].target,
 			      scan->first[PTX_UNDEFINED]);
 		ck_assert_uint_eq(image->scratch_bytes, scan->local_bytes);
 	}
@@ -259,11 +157,11 @@ END_TEST
 START_TEST(stacks_stay_in_registers)
 {
 	for (size_t i = 0; i < num_made; i++) {
-		const struct ptx_scan *scan = &made[i].scan;
+		const struct ptx_scan *scan = &scans[i];
 
 		if (!made[i].image || !made[i].program || AMONG(large, made[i].program->name))
 			continue;
-		ck_assert_msg(!scan->local_bytes, "%s for %s: %s", name_of(&made[i]), made[i].want->name,
+		ck_assert_msg(!scan->local_bytes, "%s for %s: %s", image_name(&made[i]), made[i].target,
 			      scan->first[PTX_LOCAL]);
 		ck_assert_uint_eq(scan->functions, 0);
 	}
@@ -280,10 +178,10 @@ START_TEST(spaces_are_known)
 		if (!m->image || !m->program || AMONG(large, m->program->name))
 			continue;
 		ck_assert_uint_eq(m->image->lds_bytes, packets ? GP_PTX_MAX_GROUP * (128 + 4) : 0);
-		ck_assert_msg(packets || !m->scan.generic, "%s for %s: %u accesses to just anywhere: %s",
-			      name_of(m), m->want->name, m->scan.generic, m->scan.first[PTX_GENERIC]);
-		ck_assert_msg(!packets || m->scan.global, "%s for %s: no map is known to be global memory",
-			      name_of(m), m->want->name);
+		ck_assert_msg(packets || !scans[i].generic, "%s for %s: %u accesses to just anywhere: %s",
+			      image_name(m), m->target, scans[i].generic, scans[i].first[PTX_GENERIC]);
+		ck_assert_msg(!packets || scans[i].global, "%s for %s: no map is known to be global memory",
+			      image_name(m), m->target);
 		/* A piece of a packet is moved at once. */
 		ck_assert(!packets || strstr(m->image->code, "ld.global.v4.u32"));
 	}
@@ -294,11 +192,11 @@ END_TEST
 START_TEST(scopes_are_the_card)
 {
 	for (size_t i = 0; i < num_made; i++) {
-		const struct ptx_scan *scan = &made[i].scan;
+		const struct ptx_scan *scan = &scans[i];
 
 		if (!made[i].image || !made[i].program)
 			continue;
-		ck_assert_msg(!scan->scopeless, "%s for %s: %s", name_of(&made[i]), made[i].want->name,
+		ck_assert_msg(!scan->scopeless, "%s for %s: %s", image_name(&made[i]), made[i].target,
 			      scan->first[PTX_SCOPELESS]);
 		/* The stop word is read when a lane begins, and where its fuel comes to an end. */
 		ck_assert_uint_ge(scan->system, 1);
@@ -315,11 +213,11 @@ START_TEST(floats_are_exact)
 	size_t with_floats = 0;
 
 	for (size_t i = 0; i < num_made; i++) {
-		const struct ptx_scan *scan = &made[i].scan;
+		const struct ptx_scan *scan = &scans[i];
 
 		if (!made[i].image)
 			continue;
-		ck_assert_msg(!scan->inexact, "%s for %s: %s", name_of(&made[i]), made[i].want->name,
+		ck_assert_msg(!scan->inexact, "%s for %s: %s", image_name(&made[i]), made[i].target,
 			      scan->first[PTX_INEXACT]);
 		with_floats += scan->exact > 0;
 	}
@@ -336,27 +234,12 @@ START_TEST(words_stay_whole)
 		if (!made[i].image || !made[i].program || !AMONG(aligned, made[i].program->name))
 			continue;
 		found++;
-		ck_assert_msg(!made[i].scan.bytes, "%s for %s: %u accesses to bytes", name_of(&made[i]),
-			      made[i].want->name, made[i].scan.bytes);
+		ck_assert_msg(!scans[i].bytes, "%s for %s: %u accesses to bytes", image_name(&made[i]),
+			      made[i].target, scans[i].bytes);
 	}
 	ck_assert_uint_ge(found, 1);
 }
 END_TEST
-
-static void read_programs(int argc, char **argv)
-{
-	for (int i = 1; i < argc; i++) {
-		size_t count;
-		struct program *read = programs_read(argv[i], &count);
-
-		for (size_t p = 0; p < count; p++) {
-			if (num_programs == MAX_PROGRAMS)
-				abort();
-			programs[num_programs++] = read[p];
-		}
-		free(read);
-	}
-}
 
 int main(int argc, char **argv)
 {
@@ -371,12 +254,17 @@ int main(int argc, char **argv)
 		argc -= 2;
 		argv += 2;
 	}
-	read_programs(argc, argv);
+	images_read(argc, argv);
 	if (!num_programs || !getenv("GPGPU_JIT")) {
 		fprintf(stderr, "usage: GPGPU_JIT=... test_ptx [--dump DIR] OBJECT...\n");
 		return 1;
 	}
-	compile_all();
+	for (size_t e = 0; e < NUM_EXPECTED; e++)
+		images_plan(expected[e].name, &expected[e], wanted);
+	images_compile();
+	for (size_t i = 0; i < num_made; i++)
+		if (made[i].image)
+			ptx_scan(made[i].image, &scans[i]);
 	if (to)
 		dump(to);
 	tcase_set_timeout(tc, 0);
@@ -393,11 +281,6 @@ int main(int argc, char **argv)
 	srunner_run_all(runner, CK_NORMAL);
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);
-	for (size_t i = 0; i < num_made; i++)
-		gp_image_unref(made[i].image);
-	for (size_t i = 0; i < num_programs; i++) {
-		free((void *)programs[i].prog.insns);
-		free((void *)programs[i].prog.maps);
-	}
+	images_free();
 	return failed != 0;
 }
