@@ -13,20 +13,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "chosen.h"
 #include "gpgpu.h"
 #include "kernels.h"
-#include "target.h"
 #include "twin.h"
 
-#define ITEMS	    1200
-#define FUEL	    1000000
-#define MAX_TARGETS 8
+#define ITEMS 1200
+#define FUEL  1000000
 
 __thread int twin_item;
-
-static struct gpgpu_object *object;
-static const struct target *chosen[MAX_TARGETS];
-static int num_chosen;
 
 static float a[ITEMS], b[ITEMS];
 static double c[ITEMS], d[ITEMS];
@@ -260,21 +255,6 @@ START_TEST(test_arguments)
 }
 END_TEST
 
-static void open_targets(void)
-{
-	for (int t = 0; t < num_chosen; t++) {
-		const char *why = chosen[t]->open();
-
-		ck_assert_msg(!why, "%s: %s", chosen[t]->name, why);
-	}
-}
-
-static void close_targets(void)
-{
-	for (int t = 0; t < num_chosen; t++)
-		chosen[t]->close();
-}
-
 int main(int argc, char **argv)
 {
 	Suite *suite = suite_create("gpgpu-cc");
@@ -282,23 +262,10 @@ int main(int argc, char **argv)
 	SRunner *runner;
 	int failed;
 
-	if (argc < 2 || gpgpu_object_open(argv[1], &object)) {
-		fprintf(stderr, "usage: test_cc OBJECT [TARGET...]; %s\n", gpgpu_error_message());
+	if (!chosen_read(argc, argv))
 		return 2;
-	}
-	chosen[num_chosen++] = &target_jit;
-	chosen[num_chosen++] = &target_interp;
-	if (argc > 2)
-		num_chosen = 0;
-	for (int i = 2; i < argc && num_chosen < MAX_TARGETS; i++) {
-		chosen[num_chosen++] = target_find(argv[i]);
-		if (!chosen[num_chosen - 1]) {
-			fprintf(stderr, "there is no target %s\n", argv[i]);
-			return 2;
-		}
-	}
 	make_input();
-	tcase_add_unchecked_fixture(tcase, open_targets, close_targets);
+	tcase_add_unchecked_fixture(tcase, chosen_open, chosen_close);
 	tcase_set_timeout(tcase, 300);
 	tcase_add_test(tcase, test_arguments);
 	tcase_add_loop_test(tcase, test_kernel, 0, num_twins);

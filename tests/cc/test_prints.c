@@ -9,17 +9,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "chosen.h"
 #include "gpgpu.h"
-#include "target.h"
 
-#define MAX_ITEMS   1024
-#define FITS	    (4096 / 40)
-#define MAX_TARGETS 8
+#define MAX_ITEMS 1024
+#define FITS	  (4096 / 40)
 
 static const char *path;
-static struct gpgpu_object *object;
-static const struct target *chosen[MAX_TARGETS];
-static int num_chosen;
 
 struct line {
 	uint32_t item;
@@ -211,21 +207,6 @@ START_TEST(refused_at_load)
 }
 END_TEST
 
-static void open_targets(void)
-{
-	for (int t = 0; t < num_chosen; t++) {
-		const char *why = chosen[t]->open();
-
-		ck_assert_msg(!why, "%s: %s", chosen[t]->name, why);
-	}
-}
-
-static void close_targets(void)
-{
-	for (int t = 0; t < num_chosen; t++)
-		chosen[t]->close();
-}
-
 int main(int argc, char **argv)
 {
 	Suite *suite = suite_create("printf");
@@ -234,22 +215,9 @@ int main(int argc, char **argv)
 	int failed;
 
 	path = argv[1];
-	if (argc < 2 || gpgpu_object_open(path, &object)) {
-		fprintf(stderr, "usage: test_prints OBJECT [TARGET...]; %s\n", gpgpu_error_message());
+	if (!chosen_read(argc, argv))
 		return 2;
-	}
-	chosen[num_chosen++] = &target_jit;
-	chosen[num_chosen++] = &target_interp;
-	if (argc > 2)
-		num_chosen = 0;
-	for (int i = 2; i < argc && num_chosen < MAX_TARGETS; i++) {
-		chosen[num_chosen++] = target_find(argv[i]);
-		if (!chosen[num_chosen - 1]) {
-			fprintf(stderr, "there is no target %s\n", argv[i]);
-			return 2;
-		}
-	}
-	tcase_add_unchecked_fixture(tcase, open_targets, close_targets);
+	tcase_add_unchecked_fixture(tcase, chosen_open, chosen_close);
 	tcase_set_timeout(tcase, 300);
 	tcase_add_test(tcase, text);
 	tcase_add_test(tcase, overflow);
