@@ -73,6 +73,11 @@ void print_module(LLVMModuleRef module);
  */
 void lower_module(LLVMModuleRef module);
 
+/* ---------------------------------------------------------------- helper.c */
+
+/* helper_call() - of helper @number with 1 to 5 @args, pointers or i64, at the builder's place. Return: its result, an i64. */
+LLVMValueRef helper_call(LLVMBuilderRef b, int32_t number, const LLVMValueRef *args, unsigned int count);
+
 /* ---------------------------------------------------------------- math.c */
 
 /* A function of math.h or an intrinsic of LLVM's, by what it becomes. */

@@ -24,16 +24,6 @@ static int32_t helper_of(LLVMAtomicRMWBinOp op, bool wide)
 	}
 }
 
-static LLVMValueRef call(struct lower *l, int32_t number, LLVMValueRef at, LLVMValueRef value)
-{
-	LLVMTypeRef types[2] = { LLVMTypeOf(at), l->i64 };
-	LLVMValueRef args[2] = { at, LLVMBuildZExt(l->b, value, l->i64, "") };
-	LLVMValueRef callee = LLVMConstIntToPtr(LLVMConstInt(l->i64, (uint64_t)number, 0),
-						LLVMPointerTypeInContext(l->ctx, 0));
-
-	return LLVMBuildCall2(l->b, LLVMFunctionType(l->i64, types, 2, 0), callee, args, 2, "");
-}
-
 void lower_atomic(struct lower *l, LLVMValueRef insn)
 {
 	LLVMValueRef at = LLVMGetOperand(insn, 0), value = lower_as_int(l, LLVMGetOperand(insn, 1)), v;
@@ -47,7 +37,9 @@ void lower_atomic(struct lower *l, LLVMValueRef insn)
 		if (op == LLVMAtomicRMWBinOpFSub)
 			value = LLVMBuildXor(l->b, value,
 					     LLVMConstInt(LLVMTypeOf(value), 1ull << (bits - 1), 0), "");
-		v = LLVMBuildTrunc(l->b, call(l, number, at, value), LLVMTypeOf(value), "");
+		v = helper_call(l->b, number, (LLVMValueRef[]){ at, LLVMBuildZExt(l->b, value, l->i64, "") },
+				2);
+		v = LLVMBuildTrunc(l->b, v, LLVMTypeOf(value), "");
 	} else {
 		report(insn,
 		       "an atomic operation on a floating-point number that is none of add, subtract, minimum, "

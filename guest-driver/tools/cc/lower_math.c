@@ -18,8 +18,7 @@ static void add_attribute(struct lower *l, LLVMValueRef call, const char *name)
 LLVMValueRef lower_helper(struct lower *l, int32_t number, const LLVMValueRef *args, unsigned int count,
 			  LLVMTypeRef type)
 {
-	LLVMTypeRef types[3] = { l->i64, l->i64, l->i64 };
-	LLVMValueRef wide[3], callee, call;
+	LLVMValueRef wide[3], call;
 
 	for (unsigned int i = 0; i < count; i++) {
 		/* Helpers do not look at the rest of the register, so what another one returned is as good as its low half. */
@@ -28,9 +27,7 @@ LLVMValueRef lower_helper(struct lower *l, int32_t number, const LLVMValueRef *a
 		else
 			wide[i] = LLVMBuildZExt(l->b, args[i], l->i64, "");
 	}
-	callee = LLVMConstIntToPtr(LLVMConstInt(l->i64, (uint64_t)number, 0),
-				   LLVMPointerTypeInContext(l->ctx, 0));
-	call = LLVMBuildCall2(l->b, LLVMFunctionType(l->i64, types, count, 0), callee, wide, count, "");
+	call = helper_call(l->b, number, wide, count);
 	add_attribute(l, call, "memory");
 	add_attribute(l, call, "nounwind");
 	add_attribute(l, call, "willreturn");

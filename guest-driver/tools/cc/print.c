@@ -22,7 +22,7 @@
 struct printer {
 	LLVMContextRef ctx;
 	LLVMBuilderRef b;
-	LLVMTypeRef i64, ptr;
+	LLVMTypeRef i64;
 	LLVMValueRef map;
 	char *section;
 	size_t size;
@@ -174,16 +174,6 @@ static LLVMValueRef word_of(struct printer *p, LLVMValueRef call, unsigned int n
 	return word;
 }
 
-static LLVMValueRef call_helper(struct printer *p, int32_t helper, LLVMValueRef *args, unsigned int count)
-{
-	LLVMTypeRef types[4];
-	LLVMValueRef callee = LLVMConstIntToPtr(number(p, (uint64_t)helper), p->ptr);
-
-	for (unsigned int i = 0; i < count; i++)
-		types[i] = LLVMTypeOf(args[i]);
-	return LLVMBuildCall2(p->b, LLVMFunctionType(p->i64, types, count, 0), callee, args, count, "");
-}
-
 /* Room for a record; at the start of the function, where a stack can have it. */
 static LLVMValueRef room(struct printer *p, LLVMValueRef call, unsigned int words)
 {
@@ -209,7 +199,7 @@ static void put_head(struct printer *p, LLVMValueRef record, uint64_t format, un
 	for (unsigned int i = 0; i < 3; i++) {
 		LLVMValueRef dimension = number(p, i);
 
-		id[i] = call_helper(p, GPGPU_HELPER_global_id, &dimension, 1);
+		id[i] = helper_call(p->b, GPGPU_HELPER_global_id, &dimension, 1);
 	}
 	low = LLVMBuildAnd(p->b, id[0], number(p, UINT32_MAX), "");
 	put_word(p, record, 0, number(p, format | (uint64_t)count << 32));
@@ -248,7 +238,8 @@ static void lower_print(struct printer *p, LLVMValueRef call)
 		args[2] = number(p, 8 * (HEAD_WORDS + given));
 		args[3] = number(p, 0);
 		LLVMReplaceAllUsesWith(call,
-				       LLVMBuildTrunc(p->b, call_helper(p, BPF_FUNC_ringbuf_output, args, 4),
+				       LLVMBuildTrunc(p->b,
+						      helper_call(p->b, BPF_FUNC_ringbuf_output, args, 4),
 						      LLVMTypeOf(call), ""));
 		LLVMInstructionEraseFromParent(call);
 	}
@@ -298,7 +289,6 @@ void print_module(LLVMModuleRef module)
 	if (p.num_calls && p.map) {
 		p.b = LLVMCreateBuilderInContext(p.ctx);
 		p.i64 = LLVMInt64TypeInContext(p.ctx);
-		p.ptr = LLVMPointerTypeInContext(p.ctx, 0);
 		p.section = strdup(PRINT_MAGIC);
 		p.size = sizeof(PRINT_MAGIC);
 		if (!p.section)
